@@ -1,0 +1,214 @@
+//! `config.toml`: what a person may set, checked when it is read.
+
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, tz::TimeZone};
+use serde::{Deserialize, Serialize};
+
+/// Everything that may be set. Every key has a default, so an absent or empty file is a complete configuration.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The zone whose days she lives in (`Asia/Shanghai`); the machine's own where none is named.
+    pub time_zone: Option<String>,
+    /// Which model thinks.
+    pub model: Model,
+    /// How she spends her own time.
+    pub heartbeat: Heartbeat,
+    /// When a child that keeps dying is left alone.
+    pub supervisor: Supervisor,
+}
+
+/// Which model thinks. Without a provider, what the environment and `config.env` offer is used, and else the embedded default.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Model {
+    /// Which provider to use.
+    pub provider: Option<ProviderName>,
+    /// The model's name, as the provider calls it.
+    pub name: Option<String>,
+    /// Where the provider answers, up to and with its version: `http://127.0.0.1:8080/v1`.
+    pub base_url: Option<String>,
+    /// The longest a model may stay silent, before and between two bytes of an answer.
+    pub silence_max: Option<SignedDuration>,
+}
+
+/// The providers there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProviderName {
+    /// The embedded default: no model, no key, no network.
+    Offline,
+    /// OpenAI-compatible chat completions.
+    OpenAi,
+}
+
+/// How she spends her own time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Heartbeat {
+    /// Whether there is any.
+    pub enabled: bool,
+    /// How long one desire rests before it is pursued again. Zero turns the heartbeat off, as `enabled = false` does (T02).
+    pub interval: SignedDuration,
+    /// The longest one turn of it may take.
+    pub turn_max: SignedDuration,
+}
+
+impl Default for Heartbeat {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            interval: SignedDuration::from_hours(6),
+            turn_max: SignedDuration::from_mins(10),
+        }
+    }
+}
+
+impl Heartbeat {
+    /// Whether anything happens by itself.
+    pub fn is_on(&self) -> bool {
+        self.enabled && self.interval.is_positive()
+    }
+}
+
+/// Restart intensity: more than `deaths_max` deaths within `deaths_window` park a child.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Supervisor {
+    /// How many deaths are borne.
+    pub deaths_max: u32,
+    /// Within what time.
+    pub deaths_window: SignedDuration,
+}
+
+impl Default for Supervisor {
+    fn default() -> Self {
+        Self { deaths_max: 5, deaths_window: SignedDuration::from_secs(60) }
+    }
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file is there but cannot be read.
+    #[error("could not read the configuration at `{path}`")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file does not say what a configuration says.
+    #[error(
+        "the configuration at `{path}` does not parse; correct the line, or move the file away for the defaults"
+    )]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Line, column and what was expected there.
+        source: Box<toml::de::Error>,
+    },
+    /// A value is outside of what makes sense.
+    #[error("`{key}` in the configuration at `{path}` is not usable: {why}")]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        key: &'static str,
+        /// What is wrong and what would be right.
+        why: String,
+    },
+}
+
+impl Config {
+    /// Reads the file at `path`; one that does not exist is an empty one.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(&text, path),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(source) => Err(ConfigError::Read { path: path.to_owned(), source }),
+        }
+    }
+
+    /// Reads what a file at `path` says.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let config: Self = toml::from_str(text)
+            .map_err(|source| ConfigError::Parse { path: path.to_owned(), source: Box::new(source) })?;
+        let wrong = |key, why: String| Err(ConfigError::Value { path: path.to_owned(), key, why });
+        if let Some(zone) = &config.time_zone
+            && let Err(error) = TimeZone::get(zone)
+        {
+            return wrong("time_zone", format!("{error}; name one as in `Europe/Berlin`"));
+        }
+        if config.heartbeat.interval.is_negative() {
+            return wrong("heartbeat.interval", "it is negative; `0s` turns the heartbeat off".into());
+        }
+        if !config.heartbeat.turn_max.is_positive() {
+            return wrong("heartbeat.turn_max", "a turn needs some time, as in `10m`".into());
+        }
+        if config.supervisor.deaths_max == 0 || !config.supervisor.deaths_window.is_positive() {
+            return wrong("supervisor", "`deaths_max` and `deaths_window` must be above zero".into());
+        }
+        if config.model.silence_max.is_some_and(|silence| !silence.is_positive()) {
+            return wrong("model.silence_max", "it must be above zero, as in `2m`".into());
+        }
+        Ok(config)
+    }
+
+    /// The zone whose days she lives in.
+    pub fn zone(&self) -> TimeZone {
+        self.time_zone.as_deref().and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(TimeZone::system)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, ConfigError> {
+        Config::parse(text, Path::new("config.toml"))
+    }
+
+    #[test]
+    fn an_absent_or_empty_file_is_a_complete_configuration() {
+        assert_eq!(Config::read(Path::new("/nowhere/config.toml")).unwrap(), Config::default());
+        assert_eq!(parse("").unwrap(), Config::default());
+        assert!(Config::default().heartbeat.is_on());
+    }
+
+    #[test]
+    fn t02_every_spelling_of_off_is_off() {
+        for text in [
+            "[heartbeat]\nenabled = false",
+            "[heartbeat]\ninterval = \"0m\"",
+            "[heartbeat]\ninterval = \"0s\"",
+        ] {
+            assert!(!parse(text).unwrap().heartbeat.is_on(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_file_and_key() {
+        let check = |text: &str, named: &str| {
+            let said = crate::exit::chain(&parse(text).unwrap_err());
+            assert!(said.contains("config.toml") && said.contains(named), "{said}");
+        };
+        check("[model", "line 1");
+        check("[modle]\nname = \"x\"", "modle");
+        check("[model]\nprovider = \"openia\"", "openia");
+        check("time_zone = \"Mars/Olympus\"", "time_zone");
+        check("[heartbeat]\ninterval = \"-5m\"", "heartbeat.interval");
+        check("[heartbeat]\nturn_max = \"0s\"", "heartbeat.turn_max");
+        check("[supervisor]\ndeaths_max = 0", "supervisor");
+        check("[model]\nsilence_max = \"0s\"", "model.silence_max");
+    }
+
+    #[test]
+    fn it_travels_in_a_brief_unchanged() {
+        let config = parse("time_zone = \"Asia/Shanghai\"\n[model]\nprovider = \"openai\"\nname = \"m\"\nsilence_max = \"90s\"").unwrap();
+        let json = serde_json::to_string(&config).unwrap();
+        assert_eq!(serde_json::from_str::<Config>(&json).unwrap(), config);
+    }
+}

@@ -1,0 +1,179 @@
+//! What may be asked of the agent: the process that thinks.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Contract, soul::RunToken};
+use crate::{id::RequestId, wire::RpcError};
+
+/// The agent's contract.
+#[derive(Debug)]
+pub enum Agent {}
+
+impl Contract for Agent {
+    const NAME: &'static str = "agent";
+    const VERSION: u32 = 1;
+    type Request = Request;
+    type Reply = Reply;
+    type Notice = Notice;
+}
+
+/// A question to the agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "method", content = "params", rename_all = "snake_case")]
+pub enum Request {
+    /// One method of the Agent Client Protocol that belongs to a session, as the client sent it: answered by
+    /// [`Reply::Relayed`] or [`Reply::Failed`].
+    ///
+    /// Asked twice with one request id, a prompt is one message and one turn: a turn under way is joined, one that an
+    /// earlier life of the agent left unfinished is taken up where the session's file ends.
+    Relay {
+        /// `session/prompt`, `session/new`, …
+        acp: String,
+        /// Its parameters.
+        params: Value,
+    },
+    /// Spend her own time on something: answered by [`Reply::Pursued`], or refused. Asked twice, it runs once a life.
+    Pursue {
+        /// The run the soul opened for it.
+        run: RunToken,
+        /// What it is: `desire:learn-rust`.
+        task: String,
+        /// What she is told.
+        prompt: String,
+        /// The tools she may use in it; no others.
+        tools: Vec<String>,
+    },
+    /// How it thinks: answered by [`Reply::Status`].
+    Status,
+}
+
+/// An answer of the agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// The result for the client, as the protocol shapes it.
+    Relayed(Value),
+    /// The error for the client.
+    Failed(RpcError),
+    /// How a run of her own ended.
+    Pursued(Pursued),
+    /// How it thinks.
+    Status(Status),
+    /// Not done, and why.
+    Refused {
+        /// The sentence.
+        reason: String,
+    },
+}
+
+/// How a run of her own ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pursued {
+    /// Where it can be read: the session's id.
+    pub session: String,
+    /// What she said last.
+    pub text: String,
+    /// The tools that ran, in order, each with whether it failed.
+    pub tools: Vec<ToolRun>,
+    /// Why it ended, in the protocol's words: `end_turn`, `max_turn_requests`, `cancelled`.
+    pub stop_reason: String,
+    /// What went wrong, where something did: the model could not be reached, its answer was cut.
+    pub error: Option<String>,
+}
+
+/// One tool that ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolRun {
+    /// Its name.
+    pub tool: String,
+    /// Whether it failed or was refused.
+    pub failed: bool,
+}
+
+/// How the agent thinks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// The model in use: `offline`, `openai/gpt-…`.
+    pub model: String,
+    /// What a person may want to know about it: why it is this one, what is missing for another.
+    pub notice: Option<String>,
+    /// Turns under way.
+    pub turns: u32,
+}
+
+/// What the agent tells without being asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "method", content = "params", rename_all = "snake_case")]
+pub enum Notice {
+    /// A notification of the protocol for everybody attached to a session.
+    Update {
+        /// The session.
+        session: String,
+        /// Who of them.
+        audience: Audience,
+        /// `session/update`.
+        acp: String,
+        /// Its parameters.
+        params: Value,
+    },
+}
+
+/// Whom an update is for, told by the request it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Audience {
+    /// Everybody attached to the session.
+    Everybody,
+    /// Whoever asked this, and nobody else: the replay of a session's past.
+    Asker(RequestId),
+    /// Everybody but whoever asked this: what a person said, to those who did not say it.
+    Others(RequestId),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{from_frame, to_frame};
+    use serde_json::json;
+
+    #[test]
+    fn the_json_is_pinned() {
+        let check = |request: Request, method: &str, params: Value| {
+            assert_eq!(to_frame(&request), (method.to_owned(), params.clone()));
+            assert_eq!(from_frame::<Request>(method, params).unwrap(), request);
+        };
+        check(
+            Request::Relay { acp: "session/new".into(), params: json!({"cwd": "/"}) },
+            "relay",
+            json!({"acp": "session/new", "params": {"cwd": "/"}}),
+        );
+        check(
+            Request::Pursue {
+                run: RunToken("t".into()),
+                task: "desire:x".into(),
+                prompt: "p".into(),
+                tools: vec!["soul_read".into()],
+            },
+            "pursue",
+            json!({"run": "t", "task": "desire:x", "prompt": "p", "tools": ["soul_read"]}),
+        );
+        assert_eq!(
+            serde_json::to_value(Reply::Relayed(json!({"stopReason": "end_turn"}))).unwrap(),
+            json!({"relayed": {"stopReason": "end_turn"}})
+        );
+        let update = Notice::Update {
+            session: "s".into(),
+            audience: Audience::Everybody,
+            acp: "session/update".into(),
+            params: json!({}),
+        };
+        assert_eq!(
+            to_frame(&update),
+            (
+                "update".into(),
+                json!({"session": "s", "audience": "everybody", "acp": "session/update", "params": {}})
+            )
+        );
+    }
+}

@@ -1,0 +1,475 @@
+//! What may be asked of the soul: the process that holds the self and alone may write it.
+//!
+//! Who may write what follows from the *grant* of a call, which the soul derives from the caller's role and from the
+//! run token it issued itself; nothing a caller says about itself counts.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Contract;
+
+/// The soul's contract.
+#[derive(Debug)]
+pub enum Soul {}
+
+impl Contract for Soul {
+    const NAME: &'static str = "soul";
+    const VERSION: u32 = 1;
+    type Request = Request;
+    type Reply = Reply;
+    type Notice = Notice;
+}
+
+/// A question to the soul. All may be asked again with the same request id; what writes then writes once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "method", content = "params", rename_all = "snake_case")]
+pub enum Request {
+    /// How she is: answered by [`Reply::Status`].
+    Status,
+    /// Everything a prompt is built from: answered by [`Reply::Snapshot`].
+    Snapshot,
+    /// The tools she may use on herself: answered by [`Reply::Tools`].
+    Tools,
+    /// Use one of them: answered by [`Reply::Called`], also when the tool refuses. Asked twice with one request id, it writes once.
+    Call(Call),
+    /// Draw the seed of a self that is not born yet: answered by [`Reply::Conceived`], or refused when she is born.
+    Conceive,
+    /// Give birth: answered by [`Reply::Born`], or refused when she is born or the draft is unknown. One commit.
+    Birth(Birth),
+    /// Open a run of her own time; only the heartbeat may. Answered by [`Reply::RunOpened`].
+    OpenRun {
+        /// What kind of time it is.
+        kind: RunKind,
+        /// What is done in it: `desire:learn-rust`.
+        task: String,
+    },
+    /// One document as it stands: answered by [`Reply::Document`].
+    Read {
+        /// Its name or path: `identity`, `IDENTITY.md`, `desires/learn-rust`, `journal/2026-11-30`.
+        document: String,
+    },
+    /// What changed, newest first: answered by [`Reply::History`].
+    History {
+        /// Of one document; of everything without.
+        document: Option<String>,
+        /// At most so many; the soul has an upper bound of its own.
+        limit: u32,
+        /// Nothing older.
+        since: Option<Timestamp>,
+    },
+    /// How one document changed, newest first: answered by [`Reply::Diff`].
+    Diff {
+        /// The document.
+        document: String,
+        /// Nothing older.
+        since: Option<Timestamp>,
+        /// At most so many changes.
+        limit: u32,
+    },
+}
+
+/// The use of a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// Which tool.
+    pub tool: String,
+    /// What the model gave it.
+    pub input: Value,
+    /// The run it belongs to; without one it is her part of a conversation.
+    pub run: Option<RunToken>,
+    /// The session it happens in.
+    pub session: Option<String>,
+    /// The model that asked: `offline`, `openai/gpt-…`.
+    pub model: String,
+}
+
+/// A birth, worded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Birth {
+    /// The draft that was conceived.
+    pub draft: String,
+    /// The words of a model; without them the deterministic wording of the offline case.
+    pub wording: Option<Wording>,
+    /// The model that gave the words.
+    pub model: String,
+}
+
+/// The first documents, in a model's words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wording {
+    /// What she is called.
+    pub name: String,
+    /// Who she is.
+    pub identity: String,
+    /// What she is for.
+    pub purpose: String,
+    /// What she holds to.
+    pub constitution: String,
+}
+
+/// A kind of her own time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunKind {
+    /// A desire is pursued.
+    Heartbeat,
+}
+
+/// The proof that a run was opened, made and checked by the soul alone; it outlives a restart of the soul.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunToken(pub String);
+
+/// An answer of the soul.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// To [`Request::Status`].
+    Status(Status),
+    /// To [`Request::Snapshot`].
+    Snapshot(Box<Snapshot>),
+    /// To [`Request::Tools`].
+    Tools(Vec<ToolSpec>),
+    /// To [`Request::Call`].
+    Called(Called),
+    /// To [`Request::Conceive`].
+    Conceived {
+        /// Names this draft in [`Request::Birth`]; a restart of the soul forgets it.
+        draft: String,
+        /// The temperament that was drawn.
+        big_five: BigFive,
+    },
+    /// To [`Request::Birth`].
+    Born(Written),
+    /// To [`Request::OpenRun`].
+    RunOpened {
+        /// To be shown with every call of this run.
+        run: RunToken,
+    },
+    /// To [`Request::Read`].
+    Document {
+        /// Where it lies in the soul: `identity.md`.
+        path: String,
+        /// What it says.
+        text: String,
+    },
+    /// To [`Request::History`].
+    History {
+        /// Newest first.
+        entries: Vec<Entry>,
+    },
+    /// To [`Request::Diff`].
+    Diff {
+        /// Where the document lies in the soul.
+        path: String,
+        /// Unified diffs, each under the line of its commit.
+        text: String,
+    },
+    /// Not done: which rule, in one sentence that can be acted on.
+    Refused {
+        /// The sentence.
+        reason: String,
+    },
+}
+
+/// What came of a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Called {
+    /// What the model is told.
+    pub output: String,
+    /// Whether it is bad news: a refusal, or input that does not fit.
+    pub failed: bool,
+    /// What was written, where something was.
+    pub written: Option<Written>,
+}
+
+/// The receipt of a write. When it arrives, the commit stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// The commit's id, 40 hexadecimal digits.
+    pub commit: String,
+    /// The number of commits there are now.
+    pub sequence: u64,
+    /// The prompt version there is now.
+    pub prompt_version: u64,
+    /// What changed, relative to the soul.
+    pub paths: Vec<String>,
+}
+
+/// How the soul is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Whether there is a self.
+    pub born: bool,
+    /// What she is called; empty before birth.
+    pub name: String,
+    /// The newest commit; none before the first, or in a home that was never under git.
+    pub commit: Option<String>,
+    /// The number of commits.
+    pub sequence: u64,
+    /// The version of what the prompt shows.
+    pub prompt_version: u64,
+    /// What is not as it should be, each a sentence with what to do.
+    pub notices: Vec<String>,
+}
+
+/// Everything a prompt is built from, as of one version.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The number of commits.
+    pub sequence: u64,
+    /// The version of what is shown here; equal versions have equal snapshots.
+    pub prompt_version: u64,
+    /// When she was born; nothing before.
+    pub born_at: Option<String>,
+    /// Her temperament.
+    pub big_five: Option<BigFive>,
+    /// What she is called.
+    pub name: String,
+    /// Who she is.
+    pub identity: Document,
+    /// What she is for.
+    pub purpose: Document,
+    /// What she holds to.
+    pub constitution: Document,
+    /// What she values, by slug.
+    pub values: Vec<Held>,
+    /// What she thinks, by slug.
+    pub opinions: Vec<Opinion>,
+    /// What she wants, by slug, closed ones too.
+    pub desires: Vec<Desire>,
+}
+
+/// One of the documents that are text alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Document {
+    /// What it says, trimmed.
+    pub text: String,
+    /// What a reader should know about it (it is over its budget), as a sentence.
+    pub notice: Option<String>,
+}
+
+/// Something she values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// Its file's name without `.md`.
+    pub slug: String,
+    /// In a few words.
+    pub title: String,
+    /// In full.
+    pub body: String,
+}
+
+/// Something she thinks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Opinion {
+    /// Its file's name without `.md`.
+    pub slug: String,
+    /// The opinion.
+    pub stance: String,
+    /// How sure she is, 0 to 1.
+    pub confidence: f64,
+    /// What speaks for it.
+    pub evidence: Vec<String>,
+}
+
+/// Something she wants.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Desire {
+    /// Its file's name without `.md`.
+    pub slug: String,
+    /// What it is.
+    pub what: String,
+    /// Why she wants it.
+    pub why: String,
+    /// Whether she may do something about it.
+    pub actionable: bool,
+    /// Whether it has ended.
+    pub closed: bool,
+    /// Whether it waits for a person.
+    pub needs_user: bool,
+    /// How strong it is, 0 to 1.
+    pub intensity: f64,
+    /// How long such a wish lasts: `spark`, `season`, `enduring`.
+    pub horizon: String,
+    /// When it was born, as the file says it.
+    pub born: String,
+    /// What she means to do about it in her own time.
+    pub heartbeat: Option<String>,
+    /// What she has written about pursuing it, oldest first, at most the last ten entries.
+    pub progress: Vec<Progress>,
+}
+
+/// One entry of a desire's progress.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// When, as the file says it.
+    pub at: String,
+    /// What.
+    pub text: String,
+}
+
+/// Five numbers from 0 to 1, drawn at birth.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BigFive {
+    /// Openness to experience.
+    pub openness: f64,
+    /// Conscientiousness.
+    pub conscientiousness: f64,
+    /// Extraversion.
+    pub extraversion: f64,
+    /// Agreeableness.
+    pub agreeableness: f64,
+    /// Neuroticism.
+    pub neuroticism: f64,
+}
+
+/// A tool as a model is shown it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it is for, in the model's words.
+    pub description: String,
+    /// The JSON Schema of its input, an object.
+    pub input_schema: Value,
+    /// Whether it writes.
+    pub writes: bool,
+}
+
+/// One commit, as history shows it. `lisa soul history --json` prints these fields.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its id, 40 hexadecimal digits.
+    pub commit: String,
+    /// When.
+    pub time: Timestamp,
+    /// What was done: `patch`, `journal`, `birth`; the whole subject where it is not of our grammar.
+    pub op: String,
+    /// On what; empty where the subject is not of our grammar.
+    pub path: String,
+    /// By whom: `soul_patch`, `heartbeat`, `manual`.
+    pub caller: String,
+    /// From where: `chat`, `heartbeat`, `birth`; empty in commits of the original.
+    pub origin: String,
+    /// Why, in the words of whoever changed it.
+    pub why: String,
+    /// All other trailers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub trailers: BTreeMap<String, String>,
+}
+
+/// What the soul tells without being asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "method", content = "params", rename_all = "snake_case")]
+pub enum Notice {
+    /// A commit was made. Sent after the write was answered or together with it, once a commit, in order.
+    Changed(Changed),
+}
+
+/// A commit that was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// The number of commits there are now.
+    pub sequence: u64,
+    /// The prompt version there is now.
+    pub prompt_version: u64,
+    /// The commit.
+    pub commit: String,
+    /// What was done.
+    pub op: String,
+    /// What changed.
+    pub paths: Vec<String>,
+    /// By whom.
+    pub caller: String,
+    /// From where.
+    pub origin: String,
+    /// What she is called now.
+    pub name: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{from_frame, to_frame};
+    use serde_json::json;
+
+    #[test]
+    fn the_questions_are_pinned() {
+        let check = |request: Request, method: &str, params: Value| {
+            assert_eq!(to_frame(&request), (method.to_owned(), params.clone()));
+            assert_eq!(from_frame::<Request>(method, params).unwrap(), request);
+        };
+        check(Request::Status, "status", Value::Null);
+        check(
+            Request::Call(Call {
+                tool: "soul_patch".into(),
+                input: json!({"field": "name"}),
+                run: Some(RunToken("t".into())),
+                session: None,
+                model: "offline".into(),
+            }),
+            "call",
+            json!({"tool": "soul_patch", "input": {"field": "name"}, "run": "t", "session": null, "model": "offline"}),
+        );
+        check(
+            Request::OpenRun { kind: RunKind::Heartbeat, task: "desire:x".into() },
+            "open_run",
+            json!({"kind": "heartbeat", "task": "desire:x"}),
+        );
+        check(
+            Request::History { document: Some("identity".into()), limit: 20, since: None },
+            "history",
+            json!({"document": "identity", "limit": 20, "since": null}),
+        );
+        assert_eq!(
+            from_frame::<Request>("stauts", Value::Null).unwrap_err().code,
+            crate::wire::code::METHOD_NOT_FOUND
+        );
+        assert_eq!(
+            from_frame::<Request>("read", json!({})).unwrap_err().code,
+            crate::wire::code::INVALID_PARAMS
+        );
+    }
+
+    #[test]
+    fn the_answers_and_the_news_are_pinned() {
+        let written =
+            Written { commit: "c".into(), sequence: 2, prompt_version: 2, paths: vec!["identity.md".into()] };
+        assert_eq!(
+            serde_json::to_value(Reply::Called(Called {
+                output: "ok".into(),
+                failed: false,
+                written: Some(written)
+            }))
+            .unwrap(),
+            json!({"called": {"output": "ok", "failed": false, "written":
+                {"commit": "c", "sequence": 2, "prompt_version": 2, "paths": ["identity.md"]}}})
+        );
+        assert_eq!(
+            serde_json::to_value(Reply::Refused { reason: "no".into() }).unwrap(),
+            json!({"refused": {"reason": "no"}})
+        );
+        let changed = Notice::Changed(Changed {
+            sequence: 2,
+            prompt_version: 2,
+            commit: "c".into(),
+            op: "patch".into(),
+            paths: vec!["identity.md".into()],
+            caller: "soul_patch".into(),
+            origin: "chat".into(),
+            name: "Lisa".into(),
+        });
+        assert_eq!(
+            to_frame(&changed),
+            (
+                "changed".to_owned(),
+                json!({"sequence": 2, "prompt_version": 2, "commit": "c", "op": "patch", "paths": ["identity.md"],
+                    "caller": "soul_patch", "origin": "chat", "name": "Lisa"})
+            )
+        );
+    }
+}

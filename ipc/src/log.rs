@@ -1,0 +1,14 @@
+//! Where log lines go: standard error, filtered by `LISA_LOG`, without colour, one line an event.
+
+use tracing_subscriber::EnvFilter;
+
+/// Starts logging for this process. `LISA_LOG` holds `tracing` directives (`debug`, `agent=debug`); without it, `info`.
+///
+/// Asked twice, the first stands.
+pub fn start() {
+    let filter = EnvFilter::try_from_env("LISA_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let lines =
+        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr);
+    // an already installed subscriber is a test's own; it keeps its place
+    let _ = lines.try_init();
+}
