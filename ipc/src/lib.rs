@@ -37,3 +37,7 @@ pub const BUILD: &str = match option_env!("LISA_BUILD_ID") {
     Some(id) => id,
     None => env!("CARGO_PKG_VERSION"),
 };
+
+/// The version of that protocol.
+pub const ACP_VERSION: agent_client_protocol_schema::ProtocolVersion =
+    agent_client_protocol_schema::ProtocolVersion::V1;

@@ -1,5 +1,6 @@
 //! What may be asked of the agent: the process that thinks.
 
+use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -23,7 +24,7 @@ impl Contract for Agent {
 #[serde(tag = "method", content = "params", rename_all = "snake_case")]
 pub enum Request {
     /// One method of the Agent Client Protocol that belongs to a session, as the client sent it: answered by
-    /// [`Reply::Relayed`] or [`Reply::Failed`].
+    /// [`Reply::Relayed`], [`Reply::Replayed`] or [`Reply::Failed`].
     ///
     /// Asked twice with one request id, a prompt is one message and one turn: a turn under way is joined, one that an
     /// earlier life of the agent left unfinished is taken up where the session's file ends.
@@ -43,6 +44,8 @@ pub enum Request {
         prompt: String,
         /// The tools she may use in it; no others.
         tools: Vec<String>,
+        /// The longest it may take; what is not done by then is cut off (T08).
+        turn_max: SignedDuration,
     },
     /// How it thinks: answered by [`Reply::Status`].
     Status,
@@ -54,6 +57,13 @@ pub enum Request {
 pub enum Reply {
     /// The result for the client, as the protocol shapes it.
     Relayed(Value),
+    /// The same, after these `session/update` parameters, which are for the asker alone: a session's past, when it is loaded.
+    Replayed {
+        /// Oldest first, bounded by the agent so that they fit into one frame.
+        updates: Vec<Value>,
+        /// The result.
+        result: Value,
+    },
     /// The error for the client.
     Failed(RpcError),
     /// How a run of her own ended.
@@ -125,8 +135,6 @@ pub enum Notice {
 pub enum Audience {
     /// Everybody attached to the session.
     Everybody,
-    /// Whoever asked this, and nobody else: the replay of a session's past.
-    Asker(RequestId),
     /// Everybody but whoever asked this: what a person said, to those who did not say it.
     Others(RequestId),
 }
@@ -154,9 +162,10 @@ mod tests {
                 task: "desire:x".into(),
                 prompt: "p".into(),
                 tools: vec!["soul_read".into()],
+                turn_max: SignedDuration::from_mins(10),
             },
             "pursue",
-            json!({"run": "t", "task": "desire:x", "prompt": "p", "tools": ["soul_read"]}),
+            json!({"run": "t", "task": "desire:x", "prompt": "p", "tools": ["soul_read"], "turn_max": "PT10M"}),
         );
         assert_eq!(
             serde_json::to_value(Reply::Relayed(json!({"stopReason": "end_turn"}))).unwrap(),

@@ -1,0 +1,189 @@
+//! One run: claimed in the ledger, opened at the soul, thought by the agent, ended in the ledger with what came of it.
+
+use std::time::Duration;
+
+use ipc::{
+    client::{AskError, Client, Patience},
+    contract::{
+        agent::{self, Agent, Pursued},
+        heartbeat::Outcome,
+        soul::{self, Call, Desire, RunKind, RunToken, Soul},
+    },
+    id::RequestId,
+    text::one_line,
+};
+use jiff::{SignedDuration, ZonedDateTime};
+use tracing::warn;
+
+use crate::{due::task_of, prompt::pursuit};
+
+/// The tools she has in her own time: an allow-list, never "all but".
+const TOOLS: [&str; 6] =
+    ["soul_read", "soul_history", "soul_diff", "soul_journal", "soul_patch", "desire_progress_log"];
+/// How long the soul may take for one step.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How much longer than the turn itself its answer may take.
+const GRACE: Duration = Duration::from_mins(1);
+
+/// The processes a run needs.
+#[derive(Debug, Clone)]
+pub(crate) struct Reach {
+    pub(crate) soul: Client<Soul>,
+    pub(crate) agent: Client<Agent>,
+    pub(crate) turn_max: SignedDuration,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Beat {
+    pub(crate) outcome: Outcome,
+    pub(crate) session: Option<String>,
+    pub(crate) note: String,
+}
+
+impl Reach {
+    /// Her desires as they are now.
+    pub(crate) async fn desires(&self) -> Result<Vec<Desire>, String> {
+        match self.soul.ask(&soul::Request::Snapshot, PATIENCE).await {
+            Ok(soul::Reply::Snapshot(snapshot)) => Ok(snapshot.desires),
+            Ok(soul::Reply::Refused { reason }) => Err(reason),
+            Ok(_) => Err("the soul answered another question".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Pursues a desire; the run was claimed before.
+    pub(crate) async fn pursue(&self, run: &RequestId, desire: &Desire, now: &ZonedDateTime) -> Beat {
+        match self.try_pursue(run, desire, now).await {
+            Ok(beat) => beat,
+            Err(why) => Beat { outcome: Outcome::Failed, session: None, note: why },
+        }
+    }
+
+    async fn try_pursue(
+        &self,
+        run: &RequestId,
+        desire: &Desire,
+        now: &ZonedDateTime,
+    ) -> Result<Beat, String> {
+        let task = task_of(&desire.slug);
+        let token = self.open_run(&task).await?;
+        let request = agent::Request::Pursue {
+            run: token.clone(),
+            task,
+            prompt: pursuit(desire, now),
+            tools: TOOLS.map(str::to_owned).to_vec(),
+            turn_max: self.turn_max,
+        };
+        // asked of one life only: a run that died half-way is a run that failed, not one to do again from the start
+        let patience = Patience { deadline: self.turn_max.unsigned_abs() + GRACE, attempts_max: 1 };
+        let pursued = match self.agent.ask_as(run.clone(), &request, patience).await {
+            Ok(agent::Reply::Pursued(pursued)) => pursued,
+            Ok(agent::Reply::Refused { reason }) => return Err(reason),
+            Ok(_) => return Err("the agent answered another question".to_owned()),
+            Err(AskError::Lost { .. }) => return Err("the agent died in the middle of it".to_owned()),
+            Err(error) => return Err(error.to_string()),
+        };
+        Ok(self.conclude(desire, &token, pursued).await)
+    }
+
+    async fn open_run(&self, task: &str) -> Result<RunToken, String> {
+        let open = soul::Request::OpenRun { kind: RunKind::Heartbeat, task: task.to_owned() };
+        match self.soul.ask(&open, PATIENCE).await {
+            Ok(soul::Reply::RunOpened { run }) => Ok(run),
+            Ok(soul::Reply::Refused { reason }) => Err(reason),
+            Ok(_) => Err("the soul answered another question".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Looks at what was really done: progress is what the soul was given, not what the turn says (T09, T39).
+    async fn conclude(&self, desire: &Desire, token: &RunToken, pursued: Pursued) -> Beat {
+        let session = Some(pursued.session.clone());
+        if let Some(error) = pursued.error {
+            return Beat { outcome: Outcome::Failed, session, note: one_line(&error, 300) };
+        }
+        if logged(&pursued) {
+            return Beat { outcome: Outcome::Progressed, session, note: one_line(&pursued.text, 300) };
+        }
+        let entry = format!(
+            "[FALLBACK] This run ended ({}) without an entry. Tools used: {}. Session: {}.",
+            pursued.stop_reason,
+            names(&pursued),
+            pursued.session
+        );
+        let note = match self.log(desire, token, &pursued.session, entry).await {
+            Ok(()) => "she wrote nothing down; a fallback entry says so".to_owned(),
+            Err(why) => {
+                warn!(desire = desire.slug, why, "the fallback entry could not be written");
+                format!("she wrote nothing down, and the fallback entry could not be written: {why}")
+            }
+        };
+        Beat { outcome: Outcome::NoProgress, session, note }
+    }
+
+    async fn log(
+        &self,
+        desire: &Desire,
+        token: &RunToken,
+        session: &str,
+        entry: String,
+    ) -> Result<(), String> {
+        let call = soul::Request::Call(Call {
+            tool: "desire_progress_log".to_owned(),
+            input: serde_json::json!({"slug": desire.slug, "entry": entry}),
+            run: Some(token.clone()),
+            session: Some(session.to_owned()),
+            model: "none".to_owned(),
+        });
+        match self.soul.ask(&call, PATIENCE).await {
+            Ok(soul::Reply::Called(called)) if !called.failed => Ok(()),
+            Ok(soul::Reply::Called(called)) => Err(called.output),
+            Ok(soul::Reply::Refused { reason }) => Err(reason),
+            Ok(_) => Err("the soul answered another question".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+fn logged(pursued: &Pursued) -> bool {
+    pursued.tools.iter().any(|run| run.tool == "desire_progress_log" && !run.failed)
+}
+
+fn names(pursued: &Pursued) -> String {
+    if pursued.tools.is_empty() {
+        return "none".to_owned();
+    }
+    let name =
+        |run: &agent::ToolRun| if run.failed { format!("{} (failed)", run.tool) } else { run.tool.clone() };
+    pursued.tools.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ipc::contract::agent::ToolRun;
+
+    #[test]
+    fn t09_progress_is_an_entry_that_was_taken_and_nothing_else() {
+        let pursued = |tools: &[(&str, bool)]| Pursued {
+            session: "s".into(),
+            text: "done!".into(),
+            tools: tools
+                .iter()
+                .map(|(tool, failed)| ToolRun { tool: (*tool).into(), failed: *failed })
+                .collect(),
+            stop_reason: "end_turn".into(),
+            error: None,
+        };
+        assert!(!logged(&pursued(&[])));
+        assert!(!logged(&pursued(&[("soul_journal", false)])));
+        assert!(!logged(&pursued(&[("desire_progress_log", true)])));
+        assert!(logged(&pursued(&[("soul_read", false), ("desire_progress_log", false)])));
+        assert_eq!(
+            names(&pursued(&[("soul_read", false), ("soul_patch", true)])),
+            "soul_read, soul_patch (failed)"
+        );
+        assert_eq!(names(&pursued(&[])), "none");
+    }
+}

@@ -1,0 +1,287 @@
+//! The hub: who is attached to what, and what each of them is sent, in order.
+//!
+//! It never waits for a client. One whose queue is full does not read; it is let go, and finds everything again by
+//! coming back: sessions are on disk, events are numbered (B19).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipc::{
+    contract::{
+        agent::Audience,
+        chat::{self, Event, kind},
+    },
+    id::RequestId,
+    wire::Message,
+};
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::lifeline::{Restart, Sight, sight, update};
+use crate::{board::fields, house::HouseMsg};
+
+/// How many sessions one client may be attached to; the one it attached to first gives way.
+const SESSIONS_MAX: usize = 64;
+
+/// Which connection.
+pub(crate) type ClientId = u64;
+
+/// What the hub is told and asked.
+#[derive(Debug)]
+pub(crate) enum HubMsg {
+    /// The house stands; that is who writes events down.
+    Meet { house: ActorRef<HouseMsg> },
+    /// Somebody came. `gone` ends the connection.
+    Joined { client: ClientId, queue: mpsc::Sender<Message>, gone: CancellationToken },
+    /// Somebody left.
+    Left { client: ClientId },
+    /// A client wants to hear events.
+    Follow { client: ClientId },
+    /// A client wants to hear a session.
+    Attach { client: ClientId, session: String },
+    /// It no longer does.
+    Detach { client: ClientId, session: String },
+    /// A turn is under way.
+    Prompted { client: ClientId, request: RequestId, session: String },
+    /// News of a session.
+    Update { session: String, audience: Audience, method: String, params: Value },
+    /// The answer to a client's request, in its place behind the updates before it.
+    Answer { client: ClientId, request: RequestId, message: Message },
+    /// Something happened.
+    Event(Event),
+    /// How many are attached.
+    Count { answer: RpcReplyPort<u64> },
+}
+
+/// Stateless; everything is in [`HubState`].
+#[derive(Debug)]
+pub(crate) struct Hub;
+
+/// Who is attached, and what is under way.
+#[derive(Debug, Default)]
+pub(crate) struct HubState {
+    clients: BTreeMap<ClientId, Client>,
+    prompts: BTreeMap<RequestId, Prompt>,
+    restarts: BTreeSet<(Restart, String)>,
+    house: Option<ActorRef<HouseMsg>>,
+}
+
+#[derive(Debug)]
+struct Client {
+    queue: mpsc::Sender<Message>,
+    gone: CancellationToken,
+    follows: bool,
+    sessions: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Prompt {
+    client: ClientId,
+    session: String,
+}
+
+impl Actor for Hub {
+    type Msg = HubMsg;
+    type State = HubState;
+    type Arguments = ();
+
+    async fn pre_start(&self, _: ActorRef<HubMsg>, (): ()) -> Result<HubState, ActorProcessingErr> {
+        Ok(HubState::default())
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<HubMsg>,
+        msg: HubMsg,
+        state: &mut HubState,
+    ) -> Result<(), ActorProcessingErr> {
+        match msg {
+            HubMsg::Meet { house } => state.house = Some(house),
+            HubMsg::Joined { client, queue, gone } => state.joined(client, queue, gone),
+            HubMsg::Left { client } => state.left(client),
+            HubMsg::Follow { client } => state.follow(client),
+            HubMsg::Attach { client, session } => state.attach(client, session),
+            HubMsg::Detach { client, session } => state.detach(client, &session),
+            HubMsg::Prompted { client, request, session } => state.prompted(client, request, session),
+            HubMsg::Update { session, audience, method, params } => {
+                state.update(&session, &audience, &method, &params);
+            }
+            HubMsg::Answer { client, request, message } => state.answer(client, &request, message),
+            HubMsg::Event(event) => state.event(&event),
+            HubMsg::Count { answer } => {
+                let _ = answer.send(state.clients.len() as u64);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl HubState {
+    fn joined(&mut self, client: ClientId, queue: mpsc::Sender<Message>, gone: CancellationToken) {
+        self.clients.insert(client, Client { queue, gone, follows: false, sessions: Vec::new() });
+    }
+
+    fn left(&mut self, client: ClientId) {
+        self.clients.remove(&client);
+    }
+
+    fn follow(&mut self, client: ClientId) {
+        if let Some(client) = self.clients.get_mut(&client) {
+            client.follows = true;
+        }
+    }
+
+    fn attach(&mut self, client: ClientId, session: String) {
+        let Some(client) = self.clients.get_mut(&client) else { return };
+        client.sessions.retain(|attached| *attached != session);
+        if client.sessions.len() >= SESSIONS_MAX {
+            client.sessions.remove(0);
+        }
+        client.sessions.push(session);
+    }
+
+    fn detach(&mut self, client: ClientId, session: &str) {
+        if let Some(client) = self.clients.get_mut(&client) {
+            client.sessions.retain(|attached| attached != session);
+        }
+    }
+
+    fn prompted(&mut self, client: ClientId, request: RequestId, session: String) {
+        self.attach(client, session.clone());
+        self.prompts.insert(request, Prompt { client, session });
+    }
+
+    fn update(&mut self, session: &str, audience: &Audience, method: &str, params: &Value) {
+        let spared = match audience {
+            Audience::Everybody => None,
+            Audience::Others(request) => self.prompts.get(request).map(|prompt| prompt.client),
+        };
+        let message = Message::notification(method, params.clone());
+        let hearers: Vec<_> = self
+            .clients
+            .iter()
+            .filter(|(id, client)| Some(**id) != spared && client.sessions.iter().any(|of| of == session))
+            .map(|(id, _)| *id)
+            .collect();
+        for hearer in hearers {
+            self.send(hearer, message.clone());
+        }
+    }
+
+    fn answer(&mut self, client: ClientId, request: &RequestId, message: Message) {
+        self.prompts.remove(request);
+        self.send(client, message);
+    }
+
+    fn event(&mut self, event: &Event) {
+        let followers: Vec<_> =
+            self.clients.iter().filter(|(_, client)| client.follows).map(|(id, _)| *id).collect();
+        let params = json!(event);
+        for follower in followers {
+            self.send(follower, Message::notification(chat::EVENT, params.clone()));
+        }
+        match sight(event) {
+            Sight::Begins(restart, item) => {
+                let sessions: BTreeSet<_> =
+                    self.prompts.values().map(|prompt| prompt.session.clone()).collect();
+                for session in sessions {
+                    self.show(&session, &item);
+                    self.restarts.insert((restart.clone(), session));
+                }
+            }
+            Sight::Ends { process, status, title } => {
+                let (over, rest): (BTreeSet<_>, _) = std::mem::take(&mut self.restarts)
+                    .into_iter()
+                    .partition(|(restart, _)| restart.process == process);
+                self.restarts = rest;
+                for (restart, session) in over {
+                    self.show(&session, &restart.end(status, &title));
+                }
+            }
+            Sight::Nothing => {}
+        }
+    }
+
+    fn show(&mut self, session: &str, item: &ipc::acp::SessionUpdate) {
+        self.update(session, &Audience::Everybody, "session/update", &update(session, item));
+    }
+
+    /// Puts a message into a client's queue; a client whose queue is full is let go.
+    fn send(&mut self, to: ClientId, message: Message) {
+        let Some(client) = self.clients.get(&to) else { return };
+        if let Err(mpsc::error::TrySendError::Full(_)) = client.queue.try_send(message) {
+            warn!(client = to, "client does not read; letting it go");
+            client.gone.cancel();
+            self.clients.remove(&to);
+            if let Some(house) = &self.house {
+                let dropped =
+                    HouseMsg::Record { kind: kind::CLIENT_DROPPED, fields: fields([("client", json!(to))]) };
+                let _ = house.cast(dropped);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn join(
+        hub: &mut HubState,
+        client: ClientId,
+        room: usize,
+    ) -> (mpsc::Receiver<Message>, CancellationToken) {
+        let (queue, queued) = mpsc::channel(room);
+        let gone = CancellationToken::new();
+        hub.joined(client, queue, gone.clone());
+        (queued, gone)
+    }
+
+    fn heard(queued: &mut mpsc::Receiver<Message>) -> Vec<String> {
+        let mut heard = Vec::new();
+        while let Ok(message) = queued.try_recv() {
+            heard.push(match message {
+                Message::Notification(note) => note.params["n"].to_string(),
+                Message::Response(_) => "answer".to_owned(),
+                Message::Request(_) => "request".to_owned(),
+            });
+        }
+        heard
+    }
+
+    #[test]
+    fn each_hears_the_sessions_it_is_attached_to_and_nobody_hears_himself() {
+        let mut hub = HubState::default();
+        let (mut anna, _) = join(&mut hub, 1, 8);
+        let (mut ben, _) = join(&mut hub, 2, 8);
+        let request = RequestId::fresh();
+        hub.prompted(1, request.clone(), "s".into());
+        hub.attach(2, "s".into());
+        hub.attach(2, "t".into());
+        hub.update("s", &Audience::Others(request.clone()), "session/update", &json!({"n": 1}));
+        hub.update("s", &Audience::Everybody, "session/update", &json!({"n": 2}));
+        hub.update("t", &Audience::Everybody, "session/update", &json!({"n": 3}));
+        hub.answer(1, &request, Message::response(ipc::wire::Id::Number(1), Ok(Value::Null)));
+        hub.detach(2, "s");
+        hub.update("s", &Audience::Everybody, "session/update", &json!({"n": 4}));
+        assert_eq!(heard(&mut anna), ["2", "answer", "4"]);
+        assert_eq!(heard(&mut ben), ["1", "2", "3"]);
+    }
+
+    #[test]
+    fn b19_one_who_does_not_read_is_let_go_and_slows_nobody() {
+        let mut hub = HubState::default();
+        let (_asleep, gone) = join(&mut hub, 1, 2);
+        let (mut awake, alive) = join(&mut hub, 2, 8);
+        for client in [1, 2] {
+            hub.attach(client, "s".into());
+        }
+        for n in 0..5 {
+            hub.update("s", &Audience::Everybody, "session/update", &json!({"n": n}));
+        }
+        assert!(gone.is_cancelled() && !alive.is_cancelled());
+        assert_eq!(heard(&mut awake), ["0", "1", "2", "3", "4"]);
+    }
+}

@@ -1,0 +1,231 @@
+//! One child process as an actor: it does what [`crate::lifecycle`] decides, and tells the house what it hears.
+//!
+//! ```text
+//!  house ──Start, Stop──▶ child ──spawn, signal──▶ process
+//!        ◀──── News ─────       ◀── Sign (with its life) ──
+//! ```
+
+use std::{path::PathBuf, time::Instant};
+
+use ipc::{
+    child::{Brief, Report},
+    hello::{Keyring, Role, Secret},
+};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use serde_json::{Map, Value};
+use tracing::{info, warn};
+
+use crate::{
+    house::HouseMsg,
+    lifecycle::{Action, Event, How, Life, Lifecycle, News, Phase, Policy},
+    spawn::{self, Running, Sign},
+};
+
+/// What a child actor is asked and told.
+#[derive(Debug)]
+pub(crate) enum ChildMsg {
+    /// Run.
+    Start,
+    /// End.
+    Stop,
+    /// A watched process gave a sign.
+    Sign { life: Life, sign: Sign },
+    /// A time has come.
+    Clock,
+}
+
+/// What never changes about a child.
+#[derive(Debug, Clone)]
+pub(crate) struct Child {
+    /// Who it is.
+    pub(crate) role: Role,
+    /// What is executed.
+    pub(crate) binary: PathBuf,
+    /// Where its standard error goes.
+    pub(crate) log: PathBuf,
+    /// What proves its role, in every life.
+    pub(crate) secret: Secret,
+    /// Who may call it.
+    pub(crate) keyring: Keyring,
+    /// What it is told besides.
+    pub(crate) home: PathBuf,
+    /// Where the sockets are.
+    pub(crate) run: PathBuf,
+    /// What the person has set.
+    pub(crate) config: ipc::config::Config,
+    /// Whom it tells.
+    pub(crate) house: ActorRef<HouseMsg>,
+}
+
+/// What does change.
+#[derive(Debug)]
+pub(crate) struct ChildState {
+    lifecycle: Lifecycle,
+    running: Option<Running>,
+    build: String,
+    facts: Map<String, Value>,
+}
+
+/// A child as others see it.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    pub(crate) state: &'static str,
+    pub(crate) pid: Option<u32>,
+    pub(crate) build: String,
+    pub(crate) restarts: u64,
+    pub(crate) why: Option<String>,
+    pub(crate) facts: Map<String, Value>,
+}
+
+impl View {
+    /// A child that was never started.
+    pub(crate) fn never_started() -> Self {
+        Self { state: "stopped", pid: None, build: String::new(), restarts: 0, why: None, facts: Map::new() }
+    }
+}
+
+impl Actor for Child {
+    type Msg = ChildMsg;
+    type State = ChildState;
+    type Arguments = ();
+
+    async fn pre_start(&self, _: ActorRef<ChildMsg>, (): ()) -> Result<ChildState, ActorProcessingErr> {
+        let seed = u64::from_str_radix(&ipc::id::random_hex::<8>(), 16).unwrap_or_default();
+        let lifecycle = Lifecycle::new(Policy::of(&self.config.supervisor), seed);
+        Ok(ChildState { lifecycle, running: None, build: String::new(), facts: Map::new() })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<ChildMsg>,
+        msg: ChildMsg,
+        state: &mut ChildState,
+    ) -> Result<(), ActorProcessingErr> {
+        match msg {
+            ChildMsg::Start => self.step(&myself, state, Event::Start),
+            ChildMsg::Stop => self.step(&myself, state, Event::Stop),
+            ChildMsg::Clock => self.step(&myself, state, Event::Clock),
+            ChildMsg::Sign { life, sign } => self.hear(&myself, state, life, sign),
+        }
+        self.show(state)
+    }
+}
+
+impl Child {
+    fn hear(&self, myself: &ActorRef<ChildMsg>, state: &mut ChildState, life: Life, sign: Sign) {
+        let current = state.running.as_ref().is_some_and(|running| running.life == life);
+        match sign {
+            Sign::Said(Report::Ready { build }) => {
+                if current {
+                    state.build = build;
+                }
+                self.step(myself, state, Event::Ready { life });
+            }
+            Sign::Said(Report::Facts(facts)) => {
+                if current {
+                    state.facts.extend(facts);
+                }
+            }
+            Sign::Ended(how) => {
+                if current {
+                    state.running = None;
+                }
+                self.step(myself, state, Event::Exited { life, how });
+            }
+        }
+    }
+
+    fn step(&self, myself: &ActorRef<ChildMsg>, state: &mut ChildState, event: Event) {
+        for action in state.lifecycle.on(event, Instant::now()) {
+            match action {
+                Action::Spawn { life } => self.spawn(myself, state, life),
+                Action::Terminate { life } => state.on_process_of(life, Running::terminate),
+                Action::Kill { life } => {
+                    warn!(child = %self.role, life, "child takes too long; killing it");
+                    state.on_process_of(life, Running::kill);
+                }
+                Action::Wake { at } => {
+                    let _timer =
+                        myself.send_after(at.saturating_duration_since(Instant::now()), || ChildMsg::Clock);
+                }
+                Action::Tell(news) => self.tell(state, news),
+            }
+        }
+    }
+
+    fn spawn(&self, myself: &ActorRef<ChildMsg>, state: &mut ChildState, life: Life) {
+        let brief = Brief {
+            role: self.role,
+            life,
+            home: self.home.clone(),
+            run: self.run.clone(),
+            secret: self.secret.clone(),
+            keyring: self.keyring.clone(),
+            config: self.config.clone(),
+        };
+        state.facts = Map::new();
+        let heard = myself.clone();
+        let tell = move |sign| {
+            // after the actor has ended there is nobody to tell, and the process is being reaped with us
+            let _ = heard.cast(ChildMsg::Sign { life, sign });
+        };
+        match spawn::spawn(&self.binary, &brief, &self.log, tell.clone()) {
+            Ok(running) => {
+                let _ = self.house.cast(HouseMsg::Spawned { role: self.role, life, pid: running.pid });
+                state.running = Some(running);
+            }
+            Err(error) => {
+                tell(Sign::Ended(How::NotStarted(format!("`{}`: {error}", self.binary.display()))));
+            }
+        }
+    }
+
+    fn tell(&self, state: &ChildState, news: News) {
+        let child = self.role;
+        match &news {
+            News::Ready { life, took } => info!(%child, life, ?took, build = state.build, "child is ready"),
+            News::Died { life, how, restart_in: Some(pause) } => {
+                warn!(%child, life, %how, ?pause, "child died; restart scheduled");
+            }
+            News::Died { life, how, restart_in: None } => warn!(%child, life, %how, "child died"),
+            News::Stopped { .. } => info!(%child, "child stopped"),
+            News::Parked { why } => warn!(%child, why, "child will not be restarted"),
+        }
+        let _ = self.house.cast(HouseMsg::News { role: self.role, news, build: state.build.clone() });
+    }
+
+    fn show(&self, state: &ChildState) -> Result<(), ActorProcessingErr> {
+        let (name, why) = match state.lifecycle.phase() {
+            Phase::Idle => ("stopped", None),
+            Phase::Starting { .. } => ("starting", None),
+            Phase::Ready { .. } => ("ready", None),
+            Phase::Waiting { why, .. } => ("waiting", Some(why.clone())),
+            Phase::Stopping { .. } => ("stopping", None),
+            Phase::Killing { asked: true, .. } => {
+                ("stopping", Some("it takes too long and was killed".to_owned()))
+            }
+            Phase::Killing { asked: false, .. } => {
+                ("starting", Some("it was not ready in time and was killed".to_owned()))
+            }
+            Phase::Parked { why } => ("parked", Some(format!("{why}; read `{}`", self.log.display()))),
+        };
+        let view = View {
+            state: name,
+            pid: state.running.as_ref().map(|running| running.pid),
+            build: state.build.clone(),
+            restarts: state.lifecycle.restarts(),
+            why,
+            facts: state.facts.clone(),
+        };
+        self.house.cast(HouseMsg::View { role: self.role, view })?;
+        Ok(())
+    }
+}
+
+impl ChildState {
+    fn on_process_of(&self, life: Life, act: impl FnOnce(&Running)) {
+        if let Some(running) = self.running.as_ref().filter(|running| running.life == life) {
+            act(running);
+        }
+    }
+}

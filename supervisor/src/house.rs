@@ -1,0 +1,262 @@
+//! The house: starts the children, writes down what happens to them, stops them in order.
+//!
+//! ```text
+//!            ┌── child soul                 Stop: heartbeat, then agent, then soul;
+//!   house ───┼── child agent                each has ended before the next is asked to
+//!            └── child heartbeat
+//!     └──▶ board (what is so now) · event log (what happened) · hub (whoever is attached)
+//! ```
+
+use std::collections::BTreeMap;
+
+use ipc::{
+    contract::{
+        chat::{Event, Events, EventsSince, kind},
+        soul::{Changed, Status as SoulState},
+    },
+    hello::Role,
+};
+use jiff::Timestamp;
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+use tracing::{error, info};
+
+use crate::{
+    board::{Board, CHILDREN, fields, soul_status},
+    chat::hub::HubMsg,
+    child::{Child, ChildMsg, View},
+    events::EventLog,
+    lifecycle::{Life, News},
+};
+
+/// What the house is asked and told.
+#[derive(Debug)]
+pub(crate) enum HouseMsg {
+    /// Begin: these are the children.
+    Open { children: Vec<Child> },
+    /// A process was made.
+    Spawned { role: Role, life: Life, pid: u32 },
+    /// Something happened to a child.
+    News { role: Role, news: News, build: String },
+    /// A child looks different now.
+    View { role: Role, view: View },
+    /// The self changed.
+    Changed(Changed),
+    /// The soul is there, and this is how it is.
+    Soul(SoulState),
+    /// Something that is told as it is.
+    Record { kind: &'static str, fields: Map<String, Value> },
+    /// What happened after a cursor; with `follow`, the client hears the rest, with nothing lost or doubled in between.
+    Events { client: u64, since: EventsSince, answer: RpcReplyPort<Events> },
+    /// Stop everything, in order.
+    Stop { by: &'static str },
+}
+
+/// What never changes.
+#[derive(Debug)]
+pub(crate) struct House {
+    /// Where what is so now is shown.
+    pub(crate) board: watch::Sender<Board>,
+    /// Who is attached.
+    pub(crate) hub: ActorRef<HubMsg>,
+    /// The clock.
+    pub(crate) now: fn() -> Timestamp,
+}
+
+/// What does.
+#[derive(Debug)]
+pub(crate) struct HouseState {
+    log: EventLog,
+    children: BTreeMap<Role, ActorRef<ChildMsg>>,
+    /// While stopping: who still has to end, the next one first.
+    to_stop: Option<Vec<Role>>,
+}
+
+impl Actor for House {
+    type Msg = HouseMsg;
+    type State = HouseState;
+    type Arguments = EventLog;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<HouseMsg>,
+        log: EventLog,
+    ) -> Result<HouseState, ActorProcessingErr> {
+        Ok(HouseState { log, children: BTreeMap::new(), to_stop: None })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<HouseMsg>,
+        msg: HouseMsg,
+        state: &mut HouseState,
+    ) -> Result<(), ActorProcessingErr> {
+        match msg {
+            HouseMsg::Open { children } => self.open(&myself, state, children).await?,
+            HouseMsg::Spawned { role, life, pid } => self.spawned(state, role, life, pid),
+            HouseMsg::News { role, news, build } => self.news(&myself, state, role, news, &build),
+            HouseMsg::View { role, view } => self.view(role, view),
+            HouseMsg::Changed(changed) => self.changed(state, &changed),
+            HouseMsg::Soul(soul) => self.soul(soul),
+            HouseMsg::Record { kind, fields } => self.record(state, kind, fields),
+            HouseMsg::Events { client, since, answer } => self.events(state, client, &since, answer),
+            HouseMsg::Stop { by } => self.stop(&myself, state, by),
+        }
+        Ok(())
+    }
+
+    /// A child *actor* ends only with us; if one fails, that is a bug of ours, and the honest end is our own.
+    async fn handle_supervisor_evt(
+        &self,
+        _: ActorRef<HouseMsg>,
+        event: SupervisionEvent,
+        _: &mut HouseState,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorFailed(actor, cause) => {
+                error!(actor = %actor.get_id(), %cause, "an actor failed");
+                Err(cause)
+            }
+            SupervisionEvent::ActorStarted(_)
+            | SupervisionEvent::ActorTerminated(..)
+            | SupervisionEvent::ProcessGroupChanged(_) => Ok(()),
+        }
+    }
+}
+
+impl House {
+    async fn open(
+        &self,
+        myself: &ActorRef<HouseMsg>,
+        state: &mut HouseState,
+        children: Vec<Child>,
+    ) -> Result<(), ActorProcessingErr> {
+        let home = self.board.borrow().home.clone();
+        let started =
+            fields([("pid", json!(std::process::id())), ("build", json!(ipc::BUILD)), ("home", json!(home))]);
+        self.record(state, kind::SUPERVISOR_STARTED, started);
+        for child in children {
+            let role = child.role;
+            let (actor, _) = Actor::spawn_linked(None, child, (), myself.get_cell()).await?;
+            // all at once: whoever needs another asks it again until it is there
+            actor.cast(ChildMsg::Start)?;
+            state.children.insert(role, actor);
+        }
+        Ok(())
+    }
+
+    fn record(&self, state: &mut HouseState, kind: &str, fields: Map<String, Value>) {
+        let event = state.log.record(kind, fields, (self.now)());
+        self.tell_hub(event);
+    }
+
+    fn tell_hub(&self, event: Event) {
+        // the hub ends after the house; without one nobody is attached
+        let _ = self.hub.cast(HubMsg::Event(event));
+    }
+
+    fn spawned(&self, state: &mut HouseState, role: Role, life: Life, pid: u32) {
+        let fields = fields([("process", json!(role)), ("pid", json!(pid)), ("life", json!(life))]);
+        self.record(state, kind::CHILD_STARTED, fields);
+    }
+
+    fn news(&self, myself: &ActorRef<HouseMsg>, state: &mut HouseState, role: Role, news: News, build: &str) {
+        let pid = self.board.borrow().children.get(&role).and_then(|view| view.pid);
+        let mut told = fields([("process", json!(role)), ("pid", json!(pid))]);
+        let mut tell = |name: &str, value: Value| told.insert(name.to_owned(), value);
+        let kind = match news {
+            News::Ready { life, took } => {
+                tell("life", json!(life));
+                tell("build", json!(build));
+                tell("took_ms", json!(took.as_millis()));
+                kind::CHILD_READY
+            }
+            News::Died { life, how, restart_in } => {
+                tell("life", json!(life));
+                tell("how", json!(how.to_string()));
+                if let Some(pause) = restart_in {
+                    tell("restart_in_ms", json!(pause.as_millis()));
+                }
+                kind::CHILD_DIED
+            }
+            News::Stopped { life, how } => {
+                tell("life", json!(life));
+                tell("how", json!(how.map(|how| how.to_string())));
+                kind::CHILD_STOPPED
+            }
+            News::Parked { why } => {
+                tell("why", json!(why));
+                kind::CHILD_PARKED
+            }
+        };
+        self.record(state, kind, told);
+        if kind == kind::CHILD_STOPPED {
+            Self::ended(myself, state, role);
+        }
+    }
+
+    fn view(&self, role: Role, view: View) {
+        self.board.send_modify(|board| {
+            board.children.insert(role, view);
+        });
+    }
+
+    fn changed(&self, state: &mut HouseState, changed: &Changed) {
+        self.board.send_modify(|board| {
+            board.soul = soul_status(&changed.name, Some(changed.commit.clone()), changed.prompt_version);
+        });
+        let fields = fields([
+            ("commit", json!(changed.commit)),
+            ("op", json!(changed.op)),
+            ("paths", json!(changed.paths)),
+            ("caller", json!(changed.caller)),
+            ("origin", json!(changed.origin)),
+        ]);
+        self.record(state, kind::SOUL_CHANGED, fields);
+    }
+
+    fn soul(&self, soul: SoulState) {
+        self.board.send_modify(|board| {
+            board.soul = soul_status(&soul.name, soul.commit, soul.prompt_version);
+        });
+    }
+
+    fn events(&self, state: &HouseState, client: u64, since: &EventsSince, answer: RpcReplyPort<Events>) {
+        if since.follow {
+            // told to the hub before any later event is, so that the client misses none and hears none twice
+            let _ = self.hub.cast(HubMsg::Follow { client });
+        }
+        let _ = answer.send(state.log.after(since.after));
+    }
+
+    fn stop(&self, myself: &ActorRef<HouseMsg>, state: &mut HouseState, by: &str) {
+        if state.to_stop.is_some() {
+            return;
+        }
+        info!(by, "stopping, in order");
+        self.board.send_modify(|board| board.stopping = true);
+        self.record(state, kind::SUPERVISOR_STOPPING, fields([("by", json!(by))]));
+        state.to_stop =
+            Some(CHILDREN.iter().rev().copied().filter(|role| state.children.contains_key(role)).collect());
+        Self::stop_next(myself, state);
+    }
+
+    fn ended(myself: &ActorRef<HouseMsg>, state: &mut HouseState, role: Role) {
+        if let Some(to_stop) = &mut state.to_stop {
+            to_stop.retain(|waiting| *waiting != role);
+            Self::stop_next(myself, state);
+        }
+    }
+
+    fn stop_next(myself: &ActorRef<HouseMsg>, state: &HouseState) {
+        let next = state.to_stop.as_ref().and_then(|to_stop| to_stop.first());
+        match next.and_then(|role| state.children.get(role)) {
+            Some(child) => {
+                // the actor lives as long as the house
+                let _ = child.cast(ChildMsg::Stop);
+            }
+            None => myself.stop(None),
+        }
+    }
+}
