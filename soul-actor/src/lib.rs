@@ -1,1 +1,143 @@
-//! x
+//! The soul: the process that holds the self, and the only one that writes it, one git commit a write.
+//!
+//! ```text
+//!  service, keeper   the socket, and the actor before the thread        repository   git, work files, history
+//!  desk              every question, answered one after the other       grant        who may do what
+//!  tools, input      what a model may ask for, and how it is read       message      what a commit says
+//!  document, slug    which documents there are, and their budgets       answered     what was asked before
+//!  sheet, entries    the forms of the files; injective                  held         values, opinions, desires
+//!  seed, birth       the first documents                                seal         the original's tamper hashes
+//!  portrait, reading what a prompt shows, what a model is read          plan         what a wish comes to
+//! ```
+//!
+//! An answered write is one commit that stands, with the caller that the soul itself found out. What is absent on
+//! purpose: nobody is trusted about who they are, and nothing but this process's own files is waited for.
+
+mod answered;
+mod birth;
+mod desk;
+mod document;
+mod entries;
+mod fields;
+mod grant;
+mod held;
+mod input;
+mod keeper;
+mod message;
+mod plan;
+mod portrait;
+mod reading;
+mod repository;
+mod seal;
+mod seed;
+mod service;
+mod sheet;
+mod slug;
+mod tools;
+
+use std::{fs::File, sync::Arc, time::Duration};
+
+use ipc::{
+    child::{Brief, Report, report, report_ready},
+    contract::soul::Soul,
+    endpoint::{Endpoint, EndpointError, lock_file, private_folder},
+    exit::{Exit, Fault},
+    hello::Role,
+    server::{Notices, serve},
+};
+use jiff::Timestamp;
+use ractor::{Actor, ActorRef};
+use serde_json::{Map, json};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use crate::{
+    desk::{Clock, Desk},
+    grant::RunKey,
+    keeper::{Beginning, Keeper, KeeperMsg},
+    repository::Repository,
+    service::Front,
+};
+
+/// How long a predecessor on its way out is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Serves the soul of a home until it is told to stop; a write in hand is finished first.
+///
+/// The fault says what a person must mend (the repository is broken, something lies in the way), or that the same
+/// start may work later (another process still holds the soul).
+pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
+    let mut soul = Serving::start(&brief, Box::new(now)).await?;
+    if !soul.notices.is_empty() {
+        report(&Report::Facts(Map::from_iter([("notice".to_owned(), json!(soul.notices.join("; ")))])));
+    }
+    report_ready();
+    tokio::select! {
+        () = stop.cancelled() => {}
+        _ = &mut soul.desk => {
+            return Err(Fault { exit: Exit::Bug, source: "the thread that owns the repository has died".into() });
+        }
+    }
+    soul.stop().await;
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "the edge of this process, where the clock is read")]
+fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+/// A soul that serves.
+struct Serving {
+    keeper: ActorRef<KeeperMsg>,
+    desk: JoinHandle<()>,
+    server: JoinHandle<()>,
+    notices: Vec<String>,
+    _lock: File,
+}
+
+impl Serving {
+    async fn start(brief: &Brief, clock: Clock) -> Result<Self, Fault> {
+        let (root, run) = (brief.home().soul(), brief.run());
+        private_folder(run.path()).map_err(Fault::configuration)?;
+        let lock = run.path().join("soul.lock");
+        let lock = lock_file(&lock, LOCK_PATIENCE).await.map_err(Fault::configuration)?.ok_or_else(|| {
+            let lock = lock.display();
+            Fault::again(format!("another process holds the soul (`{lock}`); end it, with `lisa down` or by hand, and start again"))
+        })?;
+        let (zone, key) = (brief.config.zone(), RunKey::derive(&brief.secret));
+        let opening = tokio::task::spawn_blocking(move || -> Result<_, Fault> {
+            let repository = Repository::open(&root, zone.clone()).map_err(Fault::configuration)?;
+            let mut desk = Desk::new(repository, zone, key, clock);
+            let notices = desk.notices();
+            Ok((desk, notices))
+        });
+        let (desk, notices) =
+            opening.await.map_err(|error| Fault { exit: Exit::Bug, source: error.into() })??;
+
+        let listeners = Notices::<Soul>::default();
+        let beginning = Beginning { desk, notices: listeners.clone() };
+        let (keeper, desk) = Actor::spawn(None, Keeper, beginning).await.map_err(Fault::again)?;
+        let endpoint = Endpoint::listen(&run.socket(Role::Soul)).await.map_err(|error| match error {
+            EndpointError::Held { .. } => Fault::again(error),
+            _ => Fault::configuration(error),
+        })?;
+        let front = Arc::new(Front { keeper: keeper.clone() });
+        let server = tokio::spawn(serve::<Soul, _>(endpoint, brief.door(), front, listeners));
+        info!(notices = notices.len(), "the soul serves");
+        Ok(Self { keeper, desk, server, notices, _lock: lock })
+    }
+
+    /// Takes no more questions, finishes those it has, and closes the repository before it lets go of the lock.
+    async fn stop(self) {
+        self.server.abort();
+        self.keeper.stop(None);
+        if let Err(error) = self.desk.await {
+            tracing::error!(%error, "the keeper did not end in order");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

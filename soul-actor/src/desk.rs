@@ -1,0 +1,489 @@
+//! The desk: where every question is answered, one after the other, on the thread that owns the repository.
+//!
+//! ```text
+//!  question ─▶ grant ─▶ input read ─▶ asked before? ─▶ what would change? ─▶ edits from outside, alone ─▶ hers ─▶ receipt
+//! ```
+//!
+//! It decides with the pure parts and writes with the repository. What was committed is kept for telling, in order.
+
+use std::collections::{HashMap, VecDeque};
+
+use ipc::{
+    contract::soul::{Birth, Call, Called, Changed, Reply, Request, RunKind, Status, Written},
+    id::{RequestId, random_hex},
+    server::Caller,
+};
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
+use tracing::{error, info};
+
+use crate::{
+    answered::Answered,
+    birth,
+    document::{Document, Folder, Scope, Text},
+    grant::{Deed, Grant, RunKey},
+    input::{self, DIFF_MAX, HISTORY_MAX, When, Wish},
+    message::{Message, Origin},
+    plan::{self, NotWritten, Plan, no_such},
+    portrait::{self, portrait},
+    reading,
+    repository::{Change, Receipt, Repository, RepositoryError, Wanted, short, workfile::look},
+    seal,
+    seed::{self, Seed},
+    tools::Tool,
+};
+
+/// The clock, read where a question comes in.
+pub(crate) type Clock = Box<dyn Fn() -> Timestamp + Send>;
+
+/// What is said to whoever writes too early.
+const UNBORN: &str = "she is not born yet, so there is nothing to write to; `lisa up` gives birth";
+
+/// How many drafts of a self are kept; whoever needs more is not giving birth.
+const DRAFTS_MAX: usize = 8;
+
+/// Everything that is needed to answer.
+pub(crate) struct Desk {
+    repository: Repository,
+    zone: TimeZone,
+    key: RunKey,
+    clock: Clock,
+    drafts: VecDeque<(String, Seed)>,
+    answered: Answered,
+    news: Vec<Changed>,
+}
+
+impl Desk {
+    /// A desk over an open repository.
+    pub(crate) fn new(repository: Repository, zone: TimeZone, key: RunKey, clock: Clock) -> Self {
+        Self {
+            repository,
+            zone,
+            key,
+            clock,
+            drafts: VecDeque::new(),
+            answered: Answered::default(),
+            news: Vec::new(),
+        }
+    }
+
+    /// The commits since this was last asked, oldest first.
+    pub(crate) fn take_news(&mut self) -> Vec<Changed> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Answers one question.
+    pub(crate) fn answer(&mut self, caller: &Caller, id: &RequestId, request: Request) -> Reply {
+        let now = (self.clock)();
+        let grant = |run| Grant::of(caller.role, run, &self.key, now);
+        let answered = match request {
+            Request::Status => self.status(),
+            Request::Snapshot => self.snapshot(),
+            Request::Tools => Ok(Reply::Tools(Tool::ALL.map(Tool::spec).into())),
+            Request::Call(call) => match grant(call.run.as_ref()) {
+                Ok(grant) => Ok(self.call(grant, id, &call, now)),
+                Err(reason) => Err(NotWritten::Refused(reason)),
+            },
+            Request::Conceive => self.conceive(grant(None)),
+            Request::Birth(birth) => self.birth(grant(None), id, &birth, now),
+            Request::OpenRun { kind, task } => self.open_run(grant(None), kind, &task, now),
+            Request::Read { document } => self.read(&document, now),
+            Request::History { document, limit, since } => self.history(document.as_deref(), limit, since),
+            Request::Diff { document, since, limit } => self.diff(&document, limit, since, now),
+        };
+        answered.unwrap_or_else(|why| Reply::Refused { reason: why.sentence() })
+    }
+
+    /// What a person should know about the soul.
+    pub(crate) fn notices(&mut self) -> Vec<String> {
+        match self.status() {
+            Ok(Reply::Status(status)) => status.notices,
+            Ok(_) => vec![],
+            Err(why) => vec![why.sentence()],
+        }
+    }
+
+    fn status(&mut self) -> Result<Reply, NotWritten> {
+        self.catch_up();
+        let (versions, born) = (self.repository.versions()?, self.repository.is_born()?);
+        let mut portrait = portrait(self.repository.root(), versions, born);
+        if self.repository.is_behind() {
+            portrait.notices.push(
+                "the last change is in the history, but its files could not be written; see that the disk has room".to_owned(),
+            );
+        }
+        Ok(Reply::Status(Status {
+            born,
+            name: if born { portrait.snapshot.name } else { String::new() },
+            commit: self.repository.commit()?,
+            sequence: versions.sequence,
+            prompt_version: versions.prompt_version,
+            notices: portrait.notices,
+        }))
+    }
+
+    fn snapshot(&mut self) -> Result<Reply, NotWritten> {
+        self.catch_up();
+        let (versions, born) = (self.repository.versions()?, self.repository.is_born()?);
+        Ok(Reply::Snapshot(Box::new(portrait(self.repository.root(), versions, born).snapshot)))
+    }
+
+    /// Writes the files that a failed write left old, if that works by now; readers see the files.
+    fn catch_up(&mut self) {
+        if let Err(error) = self.repository.settle() {
+            error!(error = ipc::exit::chain(&error), "the files of the last change still cannot be written");
+        }
+    }
+
+    fn conceive(&mut self, grant: Result<Grant, String>) -> Result<Reply, NotWritten> {
+        grant?.permits(Deed::Birth)?;
+        self.unborn()?;
+        let (draft, seed) = (random_hex::<8>(), Seed::draw());
+        let big_five = seed.big_five();
+        if self.drafts.len() == DRAFTS_MAX {
+            self.drafts.pop_front();
+        }
+        self.drafts.push_back((draft.clone(), seed));
+        Ok(Reply::Conceived { draft, big_five })
+    }
+
+    fn birth(
+        &mut self,
+        grant: Result<Grant, String>,
+        id: &RequestId,
+        asked: &Birth,
+        now: Timestamp,
+    ) -> Result<Reply, NotWritten> {
+        grant?.permits(Deed::Birth)?;
+        if let Some(first) = self.first_outcome(id)? {
+            return Ok(first.written.map_or_else(|| Reply::Refused { reason: first.output }, Reply::Born));
+        }
+        self.repository.settle()?;
+        self.unborn()?;
+        let seed = self.drafts.iter().find(|(draft, _)| *draft == asked.draft).map(|(_, seed)| seed.clone());
+        let seed = seed.ok_or_else(|| {
+            "the draft is unknown, as after a restart of the soul; conceive again".to_owned()
+        })?;
+        let wording = match &asked.wording {
+            Some(wording) => birth::accept(wording)?,
+            None => birth::wording(&seed),
+        };
+        let mut changes = Vec::new();
+        for (path, bytes) in birth::files(&seed, &wording, now, &seed::whereabouts()) {
+            // what a person has laid ready is hers already, and no template goes over it (T16)
+            let ready = look(self.repository.root(), &path)?.filter(|bytes| !bytes.trim_ascii().is_empty());
+            changes.push(Change { path, bytes: Some(ready.unwrap_or(bytes)) });
+        }
+        reseal(&mut changes, now);
+        let mut message = Message::of("birth", "initial soul snapshot", "birth", Origin::Birth);
+        (message.model, message.request) = (Some(asked.model.clone()), Some(id.clone()));
+        self.repository.prepare(now)?;
+        let receipt =
+            self.repository.write(&changes, &message, now).inspect_err(|_| self.answered.doubt())?;
+        let receipt = receipt.ok_or_else(|| "there was nothing to write".to_owned())?;
+        info!(commit = receipt.commit, "she is born");
+        self.drafts.clear();
+        let written = self.tell(&receipt);
+        self.answered
+            .keep(id, &Called { output: String::new(), failed: false, written: Some(written.clone()) });
+        Ok(Reply::Born(written))
+    }
+
+    fn unborn(&self) -> Result<(), NotWritten> {
+        if self.repository.is_born()? {
+            return Err("she is already born; a home has one self, so use another home for another"
+                .to_owned()
+                .into());
+        }
+        Ok(())
+    }
+
+    fn open_run(
+        &self,
+        grant: Result<Grant, String>,
+        kind: RunKind,
+        task: &str,
+        now: Timestamp,
+    ) -> Result<Reply, NotWritten> {
+        grant?.permits(Deed::OpenRun)?;
+        Ok(Reply::RunOpened { run: self.key.open(kind, task, &random_hex::<8>(), now)? })
+    }
+
+    fn read(&mut self, name: &str, now: Timestamp) -> Result<Reply, NotWritten> {
+        self.catch_up();
+        let document = Document::parse(name, self.today(now))?;
+        let path = document.path();
+        let Some(bytes) = look(self.repository.root(), &path)? else {
+            return Err(self.missing(&document).into());
+        };
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let text = match document {
+            Document::Text(_) => crate::sheet::trimmed(&text).to_owned(),
+            _ => text,
+        };
+        Ok(Reply::Document { path, text })
+    }
+
+    fn history(
+        &self,
+        document: Option<&str>,
+        limit: u32,
+        since: Option<Timestamp>,
+    ) -> Result<Reply, NotWritten> {
+        let path = document.map(Scope::parse).transpose()?.and_then(|scope| scope.path());
+        let limit = limit.min(HISTORY_MAX) as usize;
+        let entries = self.repository.history(Wanted { path: path.as_deref(), limit, since })?;
+        Ok(Reply::History { entries })
+    }
+
+    fn diff(
+        &self,
+        document: &str,
+        limit: u32,
+        since: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<Reply, NotWritten> {
+        let path = Document::parse(document, self.today(now))?.path();
+        let limit = limit.min(DIFF_MAX) as usize;
+        let text = self.repository.diff(Wanted { path: Some(&path), limit, since })?;
+        let text = if text.is_empty() { reading::NO_HISTORY.to_owned() } else { reading::head(&text) };
+        Ok(Reply::Diff { path, text })
+    }
+
+    fn call(&mut self, grant: Grant, id: &RequestId, call: &Call, now: Timestamp) -> Reply {
+        let when = When { now, zone: self.zone.clone() };
+        let done = Tool::named(&call.tool).map_err(NotWritten::Refused).and_then(|tool| {
+            if !tool.writes() {
+                grant.permits(Deed::Read)?;
+                let output = self.look(input::read(tool, &call.input, &when)?, now)?;
+                return Ok(Called { output, failed: false, written: None });
+            }
+            if let Some(first) = self.first_outcome(id)? {
+                return Ok(first);
+            }
+            let wish = input::read(tool, &call.input, &when)?;
+            grant.permits(deed(&wish))?;
+            if !self.repository.is_born()? {
+                return Err(UNBORN.to_owned().into());
+            }
+            // what is planned is planned on the files, so they must be those of the newest commit
+            self.repository.settle()?;
+            let plan = plan::plan(self.repository.root(), wish, now, self.today(now))?;
+            let (signed, origin) = grant.signature(tool.name());
+            let mut message = Message::of(plan.op, &plan.path, &signed, origin);
+            message.why.clone_from(&plan.why);
+            (message.session, message.model) = (call.session.clone(), Some(call.model.clone()));
+            message.request = Some(id.clone());
+            let called = self.write(plan, &message, now).inspect_err(|_| self.answered.doubt())?;
+            self.answered.keep(id, &called);
+            Ok(called)
+        });
+        let refused = |why: NotWritten| Called { output: why.sentence(), failed: true, written: None };
+        Reply::Called(done.unwrap_or_else(refused))
+    }
+
+    /// What a tool that only looks answers.
+    fn look(&mut self, wish: Wish, now: Timestamp) -> Result<String, NotWritten> {
+        match wish {
+            Wish::Look(look) => {
+                self.catch_up();
+                let (versions, born) = (self.repository.versions()?, self.repository.is_born()?);
+                let root = self.repository.root();
+                Ok(reading::look(root, look, &portrait(root, versions, born).snapshot, self.today(now))?)
+            }
+            Wish::History { scope, limit, since } => {
+                let path = scope.path();
+                let wanted = Wanted { path: path.as_deref(), limit: limit as usize, since };
+                Ok(reading::history(&self.repository.history(wanted)?))
+            }
+            Wish::Diff { scope, limit, since } => {
+                let path = scope.path();
+                let wanted = Wanted { path: path.as_deref(), limit: limit as usize, since };
+                let text = self.repository.diff(wanted)?;
+                Ok(if text.is_empty() { reading::NO_HISTORY.to_owned() } else { reading::head(&text) })
+            }
+            Wish::Text { .. }
+            | Wish::Value { .. }
+            | Wish::Opinion { .. }
+            | Wish::Desire { .. }
+            | Wish::Journal { .. }
+            | Wish::Progress { .. } => unreachable!("a tool that only looks wishes to look"),
+        }
+    }
+
+    /// Carries a plan out: a person's edits of the same files first and alone, then hers, one commit.
+    fn write(&mut self, mut plan: Plan, message: &Message, now: Timestamp) -> Result<Called, NotWritten> {
+        let path = &plan.path;
+        if !self.repository.differs(&plan.changes)? {
+            let output = format!("no change: `{path}` says this already");
+            return Ok(Called { output, failed: false, written: None });
+        }
+        if let Some(adopted) = self.repository.prepare(now)? {
+            self.tell(&adopted);
+        }
+        let paths: Vec<_> = plan.changes.iter().map(|change| change.path.clone()).collect();
+        for edited in self.repository.take_outside_edits(&paths, now)? {
+            self.tell(&edited);
+        }
+        if let Some(renewed) = self.renewed_seal(&plan.changes, now)? {
+            plan.changes.push(renewed);
+        }
+        let Some(receipt) = self.repository.write(&plan.changes, message, now)? else {
+            let output = format!("no change: `{}` says this already", plan.path);
+            return Ok(Called { output, failed: false, written: None });
+        };
+        let written = self.tell(&receipt);
+        let output = format!("wrote `{}`, commit `{}`: {}", plan.path, short(&written.commit), plan.said);
+        Ok(Called { output, failed: false, written: Some(written) })
+    }
+
+    /// The seal with the hashes of the texts that change.
+    fn renewed_seal(&self, changes: &[Change], now: Timestamp) -> Result<Option<Change>, NotWritten> {
+        let texts: Vec<_> = changes
+            .iter()
+            .filter(|change| Text::ALL.iter().any(|text| text.path() == change.path))
+            .filter_map(|change| Some((change.path.as_str(), change.bytes.as_deref()?)))
+            .collect();
+        if texts.is_empty() {
+            return Ok(None);
+        }
+        let old = look(self.repository.root(), seal::PATH)?;
+        let bytes = seal::renew(old.as_deref(), &texts, now);
+        Ok(Some(Change { path: seal::PATH.to_owned(), bytes: Some(bytes) }))
+    }
+
+    /// Notes a commit for telling, and gives its receipt.
+    fn tell(&mut self, receipt: &Receipt) -> Written {
+        self.news.push(Changed {
+            sequence: receipt.versions.sequence,
+            prompt_version: receipt.versions.prompt_version,
+            commit: receipt.commit.clone(),
+            op: receipt.op.to_owned(),
+            paths: receipt.paths.clone(),
+            caller: receipt.caller.clone(),
+            origin: receipt.origin.name().to_owned(),
+            name: portrait::name(self.repository.root()),
+        });
+        Written {
+            commit: receipt.commit.clone(),
+            sequence: receipt.versions.sequence,
+            prompt_version: receipt.versions.prompt_version,
+            paths: receipt.paths.clone(),
+        }
+    }
+
+    /// What came of a request the first time: as it is remembered, or as the newest commits say.
+    fn first_outcome(&mut self, id: &RequestId) -> Result<Option<Called>, NotWritten> {
+        if let Some(called) = self.answered.get(id) {
+            return Ok(Some(called));
+        }
+        let repository = &self.repository;
+        let Some(commit) = self.answered.committed(id, || {
+            Ok::<HashMap<String, String>, RepositoryError>(
+                repository.requests()?.into_iter().map(|(id, entry)| (id, entry.commit)).collect(),
+            )
+        })?
+        else {
+            return Ok(None);
+        };
+        let versions = self.repository.versions()?;
+        let paths = self.repository.paths_of(&commit)?;
+        let output =
+            format!("wrote `{}`, commit `{}`", paths.first().map_or("", String::as_str), short(&commit));
+        let (sequence, prompt_version) = (versions.sequence, versions.prompt_version);
+        let written = Written { commit, sequence, prompt_version, paths };
+        Ok(Some(Called { output, failed: false, written: Some(written) }))
+    }
+
+    fn today(&self, now: Timestamp) -> Date {
+        now.to_zoned_datetime(self.zone.clone()).date()
+    }
+
+    fn missing(&self, document: &Document) -> String {
+        let root = self.repository.root();
+        match document {
+            Document::Text(text) => format!("there is no `{}` yet", text.path()),
+            Document::Value(slug) => no_such("value", slug.as_str(), &portrait::slugs(root, Folder::Values)),
+            Document::Opinion(slug) => {
+                no_such("opinion", slug.as_str(), &portrait::slugs(root, Folder::Opinions))
+            }
+            Document::Desire(slug) => {
+                no_such("desire", slug.as_str(), &portrait::slugs(root, Folder::Desires))
+            }
+            Document::Progress(slug) => format!("nothing is written about the progress of `{slug}` yet"),
+            Document::Journal(day) => format!("the journal has no entry of {day}"),
+        }
+    }
+}
+
+/// What a wish does.
+fn deed(wish: &Wish) -> Deed {
+    match wish {
+        Wish::Text { text, .. } => Deed::Text(*text),
+        Wish::Value { .. } | Wish::Opinion { .. } | Wish::Desire { .. } => Deed::Entry,
+        Wish::Journal { .. } => Deed::Journal,
+        Wish::Progress { .. } => Deed::Progress,
+        Wish::Look(_) | Wish::History { .. } | Wish::Diff { .. } => Deed::Read,
+    }
+}
+
+/// Seals the texts as they will be, where some of them were there before.
+fn reseal(changes: &mut [Change], now: Timestamp) {
+    let texts: Vec<_> = changes
+        .iter()
+        .filter(|change| Text::ALL.iter().any(|text| text.path() == change.path))
+        .filter_map(|change| Some((change.path.clone(), change.bytes.clone()?)))
+        .collect();
+    let texts: Vec<_> = texts.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
+    if let Some(seal) = changes.iter_mut().find(|change| change.path == seal::PATH) {
+        seal.bytes = Some(seal::renew(None, &texts, now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repository::Step;
+    use ipc::hello::{Role, Secret};
+    use serde_json::json;
+
+    fn ask(desk: &mut Desk, id: &str, request: Request) -> Reply {
+        let caller = Caller { role: Role::Agent, life: 1 };
+        desk.answer(&caller, &RequestId::try_from(id.to_owned()).unwrap(), request)
+    }
+
+    fn journal(desk: &mut Desk, id: &str) -> Called {
+        let (tool, input) = ("soul_journal".to_owned(), json!({"entry": format!("entry {id}")}));
+        let call = Call { tool, input, run: None, session: None, model: "offline".to_owned() };
+        match ask(desk, id, Request::Call(call)) {
+            Reply::Called(called) => called,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_write_that_failed_behind_its_commit_loses_nothing_and_is_not_made_twice() {
+        let home = tempfile::tempdir().unwrap();
+        let repository = Repository::open(home.path(), TimeZone::UTC).unwrap();
+        let key = RunKey::derive(&Secret::fresh());
+        let now: Timestamp = "2026-11-30T12:00:00Z".parse().unwrap();
+        let mut desk = Desk::new(repository, TimeZone::UTC, key, Box::new(move || now));
+        let Reply::Conceived { draft, .. } = ask(&mut desk, "c", Request::Conceive) else { panic!() };
+        let birth = Birth { draft, wording: None, model: "offline".to_owned() };
+        assert!(matches!(ask(&mut desk, "b", Request::Birth(birth)), Reply::Born(_)));
+
+        for (step, stands) in [(Step::Object, false), (Step::Reference, true)] {
+            let (cut, next) = (format!("cut-{stands}"), format!("next-{stands}"));
+            desk.repository.cut = Some(step);
+            assert!(journal(&mut desk, &cut).failed);
+            desk.repository.cut = None;
+            assert!(!journal(&mut desk, &next).failed);
+            let text = std::fs::read_to_string(home.path().join("journal/2026-11-30.md")).unwrap();
+            assert_eq!(text.contains(&format!("entry {cut}")), stands, "{text}");
+            assert!(text.contains(&format!("entry {next}")), "{text}");
+            let again = journal(&mut desk, &cut);
+            assert!(again.written.is_some());
+            let text = std::fs::read_to_string(home.path().join("journal/2026-11-30.md")).unwrap();
+            assert_eq!(text.matches(&format!("entry {cut}")).count(), 1, "{text}");
+        }
+    }
+}

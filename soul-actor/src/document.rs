@@ -1,0 +1,327 @@
+//! Documents: which there are, what they are called, where they lie, and how much they hold.
+
+use std::fmt;
+
+use jiff::civil::Date;
+
+use crate::{
+    sheet::{breaks_line, trimmed},
+    slug::Slug,
+};
+
+/// The documents that are text alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Text {
+    /// What she is called.
+    Name,
+    /// Who she is.
+    Identity,
+    /// What she is for.
+    Purpose,
+    /// What she holds to.
+    Constitution,
+}
+
+impl Text {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] = [Self::Name, Self::Identity, Self::Purpose, Self::Constitution];
+
+    /// What it is called.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Identity => "identity",
+            Self::Purpose => "purpose",
+            Self::Constitution => "constitution",
+        }
+    }
+
+    /// Where it lies.
+    pub(crate) const fn path(self) -> &'static str {
+        match self {
+            Self::Name => "name.md",
+            Self::Identity => "identity.md",
+            Self::Purpose => "purpose.md",
+            Self::Constitution => "constitution.md",
+        }
+    }
+
+    /// The most characters it may have after a write: it is in every prompt.
+    pub(crate) const fn chars_max(self) -> usize {
+        match self {
+            Self::Name => 80,
+            Self::Identity | Self::Purpose => 1200,
+            Self::Constitution => 2000,
+        }
+    }
+
+    /// The content as it would be written, or why it is refused.
+    pub(crate) fn accept(self, content: &str) -> Result<String, String> {
+        let content = within(self.name(), content, self.chars_max())?;
+        if self == Self::Name && breaks_line(&content) {
+            return Err("`name` must be one line".to_owned());
+        }
+        Ok(content)
+    }
+
+    /// What a reader should know about a text that is there.
+    pub(crate) fn notice(self, text: &str) -> Option<String> {
+        let (chars, max) = (ipc::text::chars(text), self.chars_max());
+        (chars > max).then(|| {
+            let path = self.path();
+            format!("`{path}` has {chars} characters, {} over its budget of {max}; it is shown whole, and the next write must shorten it", chars - max)
+        })
+    }
+}
+
+/// `text` trimmed, if it is neither blank nor longer than `chars_max`; the refusal names it as `what`.
+pub(crate) fn within(what: &str, text: &str, chars_max: usize) -> Result<String, String> {
+    let text = trimmed(text);
+    if text.is_empty() {
+        return Err(format!("`{what}` would be blank; give the words it should hold"));
+    }
+    let chars = ipc::text::chars(text);
+    if chars > chars_max {
+        return Err(format!(
+            "`{what}` may have {chars_max} characters and this has {chars}; shorten it by {}",
+            chars - chars_max
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+/// [`within`], on one line.
+pub(crate) fn line_within(what: &str, text: &str, chars_max: usize) -> Result<String, String> {
+    let text = within(what, text, chars_max)?;
+    if breaks_line(&text) {
+        return Err(format!("`{what}` must be one line, without line breaks or control characters"));
+    }
+    Ok(text)
+}
+
+/// The folders that hold one file an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Folder {
+    /// What she values.
+    Values,
+    /// What she thinks.
+    Opinions,
+    /// What she wants.
+    Desires,
+    /// What she wrote, by day.
+    Journal,
+}
+
+impl Folder {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] = [Self::Values, Self::Opinions, Self::Desires, Self::Journal];
+
+    /// What it is called.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Values => "values",
+            Self::Opinions => "opinions",
+            Self::Desires => "desires",
+            Self::Journal => "journal",
+        }
+    }
+}
+
+/// One document.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Document {
+    /// A text.
+    Text(Text),
+    /// A value.
+    Value(Slug),
+    /// An opinion.
+    Opinion(Slug),
+    /// A desire.
+    Desire(Slug),
+    /// The progress of a desire.
+    Progress(Slug),
+    /// A day of the journal.
+    Journal(Date),
+}
+
+impl Document {
+    /// Where it lies, relative to the soul.
+    pub(crate) fn path(&self) -> String {
+        match self {
+            Self::Text(text) => text.path().to_owned(),
+            Self::Value(slug) => format!("values/{slug}.md"),
+            Self::Opinion(slug) => format!("opinions/{slug}.md"),
+            Self::Desire(slug) => format!("desires/{slug}.md"),
+            Self::Progress(slug) => format!("desires/{slug}.progress.md"),
+            Self::Journal(day) => format!("journal/{day}.md"),
+        }
+    }
+
+    /// Reads a name as a person types it: `identity`, `IDENTITY.md`, `desires/learn-rust`, `journal` for today's.
+    pub(crate) fn parse(name: &str, today: Date) -> Result<Self, String> {
+        match Scope::parse(name)? {
+            Scope::One(document) => Ok(document),
+            Scope::Folder(Folder::Journal) => Ok(Self::Journal(today)),
+            Scope::Folder(folder) => {
+                let folder = folder.name();
+                Err(format!("`{folder}` is a folder; name an entry of it, as in `{folder}/…`"))
+            }
+            Scope::All => Err("name one document, such as `identity`".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path())
+    }
+}
+
+/// What a history is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Everything.
+    All,
+    /// One document.
+    One(Document),
+    /// Whatever is in a folder.
+    Folder(Folder),
+}
+
+impl Scope {
+    /// Reads a name as a person types it; a folder's name stands for all that is in it.
+    pub(crate) fn parse(name: &str) -> Result<Self, String> {
+        let name = trimmed(name);
+        let bare = strip_md(name);
+        if let Some(text) = Text::ALL.into_iter().find(|text| text.name().eq_ignore_ascii_case(bare)) {
+            return Ok(Self::One(Document::Text(text)));
+        }
+        let folder = |name: &str| Folder::ALL.into_iter().find(|f| f.name().eq_ignore_ascii_case(name));
+        if let Some(folder) = folder(bare.trim_end_matches('/')) {
+            return Ok(Self::Folder(folder));
+        }
+        if bare.eq_ignore_ascii_case("all") {
+            return Ok(Self::All);
+        }
+        let Some((folder, entry)) = bare.split_once('/').and_then(|(f, entry)| Some((folder(f)?, entry)))
+        else {
+            return Err(unknown(name));
+        };
+        let document = match folder {
+            Folder::Values => Document::Value(Slug::of_file(entry)?),
+            Folder::Opinions => Document::Opinion(Slug::of_file(entry)?),
+            Folder::Desires => match entry.strip_suffix(".progress") {
+                Some(slug) => Document::Progress(Slug::of_file(slug)?),
+                None => Document::Desire(Slug::of_file(entry)?),
+            },
+            Folder::Journal => Document::Journal(day(entry)?),
+        };
+        Ok(Self::One(document))
+    }
+
+    /// Where it lies, relative to the soul; nothing for everything.
+    pub(crate) fn path(&self) -> Option<String> {
+        match self {
+            Self::All => None,
+            Self::One(document) => Some(document.path()),
+            Self::Folder(folder) => Some(folder.name().to_owned()),
+        }
+    }
+}
+
+/// A day as a journal file is named after it.
+pub(crate) fn day(text: &str) -> Result<Date, String> {
+    let shown = ipc::text::one_line(text, 40);
+    let shaped = text.len() == 10 && text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    text.parse()
+        .ok()
+        .filter(|_| shaped)
+        .ok_or_else(|| format!("`{shown}` is no day; write it as in `2026-11-30`"))
+}
+
+/// `name` without the ending `.md` in whatever case.
+fn strip_md(name: &str) -> &str {
+    match name.len().checked_sub(3).and_then(|at| name.split_at_checked(at)) {
+        Some((stem, ending)) if ending.eq_ignore_ascii_case(".md") => stem,
+        _ => name,
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let known = Text::ALL.map(Text::name).into_iter().chain(Folder::ALL.map(Folder::name));
+    let shown = ipc::text::one_line(name, 80);
+    let folder = name.split_once('/').map_or(name, |(folder, _)| folder);
+    match ipc::text::nearest(strip_md(folder), known) {
+        Some(near) => format!("there is no document `{shown}`; the nearest is `{near}`"),
+        None => format!(
+            "there is no document `{shown}`; there are `name`, `identity`, `purpose`, `constitution`, `values/…`, `opinions/…`, `desires/…` and `journal/…`"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn today() -> Date {
+        "2026-11-30".parse().unwrap()
+    }
+
+    #[test]
+    fn documents_are_found_by_the_names_people_use() {
+        let check = |name: &str, path: &str| assert_eq!(Document::parse(name, today()).unwrap().path(), path);
+        check("identity", "identity.md");
+        check("IDENTITY.md", "identity.md");
+        check(" Constitution.MD ", "constitution.md");
+        check("values/honesty", "values/honesty.md");
+        check("desires/learn-rust.md", "desires/learn-rust.md");
+        check("desires/learn-rust.progress", "desires/learn-rust.progress.md");
+        check("desires/学习.progress.md", "desires/学习.progress.md");
+        check("journal", "journal/2026-11-30.md");
+        check("journal/2026-01-02", "journal/2026-01-02.md");
+    }
+
+    #[test]
+    fn an_unknown_one_is_refused_with_what_is_near() {
+        let check = |name: &str, said: &str| {
+            let why = Document::parse(name, today()).unwrap_err();
+            assert!(why.contains(said), "{name}: {why}");
+        };
+        check("identty", "`identity`");
+        check("desire/learn-rust", "`desires`");
+        check("zzz", "`values/…`");
+        check("values", "is a folder");
+        check("values/../identity", "slash");
+        check("values/.hidden", "dot");
+        check("opinions/a.progress", "belong to the progress");
+        check("journal/yesterday", "`2026-11-30`");
+        check("journal/2026-13-01", "is no day");
+        check("all", "name one document");
+        check("", "there is no document");
+    }
+
+    #[test]
+    fn budgets_count_characters_and_say_by_how_much() {
+        assert_eq!(Text::Identity.accept(" 灯塔看守人 \n").unwrap(), "灯塔看守人");
+        assert!(Text::Identity.accept(&"灯".repeat(1200)).is_ok());
+        let said = Text::Identity.accept(&"灯".repeat(1207)).unwrap_err();
+        assert!(said.contains("1200") && said.contains("shorten it by 7"), "{said}");
+        let said = Text::Identity.accept(" \n\t\u{feff}").unwrap_err();
+        assert!(said.contains("`identity`") && said.contains("give the words"), "{said}");
+        assert!(Text::Name.accept("Li\nsa").unwrap_err().contains("one line"));
+        assert_eq!(Text::Name.notice("Lisa"), None);
+        assert!(Text::Name.notice(&"x".repeat(81)).unwrap().contains("1 over its budget of 80"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_name_never_leads_out_of_the_soul(name in any::<String>(), folder in "values/|desires/|journal/|opinions/|") {
+            if let Ok(document) = Document::parse(&format!("{folder}{name}"), today()) {
+                let path = document.path();
+                prop_assert!(!path.starts_with('/') && path.split('/').all(|part| !part.starts_with('.') && !part.is_empty()));
+                prop_assert!(path.split('/').count() <= 2 && strip_md(&path) != path);
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Plans: what a wish comes to, given what is in the files; nothing is written here.
+
+use std::path::Path;
+
+use jiff::{Timestamp, civil::Date};
+use tracing::error;
+
+use crate::{
+    document::{Document, Folder},
+    entries::{self, Log},
+    input::Wish,
+    portrait,
+    repository::{Change, RepositoryError, workfile::look},
+    sheet::{Kind, Sheet},
+    slug::Slug,
+};
+
+/// A change that was decided on: what will be, and how the commit speaks of it.
+pub(crate) struct Plan {
+    /// What is done, on what, and why.
+    pub(crate) op: &'static str,
+    pub(crate) path: String,
+    pub(crate) why: String,
+    /// The files as they will be.
+    pub(crate) changes: Vec<Change>,
+    /// What the answer says besides.
+    pub(crate) said: String,
+}
+
+/// Why something was not written.
+pub(crate) enum NotWritten {
+    /// By a rule: a sentence for whoever asked.
+    Refused(String),
+    /// The disk or git did not do it.
+    Failed(RepositoryError),
+}
+
+impl From<RepositoryError> for NotWritten {
+    fn from(error: RepositoryError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<String> for NotWritten {
+    fn from(reason: String) -> Self {
+        Self::Refused(reason)
+    }
+}
+
+impl NotWritten {
+    /// The sentence for whoever asked; what the system did is logged besides.
+    pub(crate) fn sentence(self) -> String {
+        match self {
+            Self::Refused(reason) => reason,
+            Self::Failed(error) => {
+                let error = ipc::exit::chain(&error);
+                error!(error, "the soul could not be written or read");
+                format!("this was not done: {error}")
+            }
+        }
+    }
+}
+
+/// What a wish comes to, given what is there.
+pub(crate) fn plan(root: &Path, wish: Wish, now: Timestamp, today: Date) -> Result<Plan, NotWritten> {
+    let one = |op, path: &str, why: String, bytes: Vec<u8>, said: String| Plan {
+        op,
+        path: path.to_owned(),
+        why,
+        changes: vec![Change { path: path.to_owned(), bytes: Some(bytes) }],
+        said,
+    };
+    match wish {
+        Wish::Text { text, content, why } => {
+            let (chars, max) = (ipc::text::chars(&content), text.chars_max());
+            let said = format!("{chars} of {max} characters; it holds from your next turn on");
+            Ok(one("patch", text.path(), why, format!("{content}\n").into_bytes(), said))
+        }
+        Wish::Value { slug, change, why } => {
+            let (path, slug, old) = entry(root, Folder::Values, Kind::Value, Document::Value, &slug)?;
+            let sheet = change.apply(old, slug.as_str(), now)?;
+            Ok(one("value", &path, why, sheet.render().into_bytes(), format!("value `{slug}`")))
+        }
+        Wish::Opinion { slug, change, why } => {
+            let (path, slug, old) = entry(root, Folder::Opinions, Kind::Opinion, Document::Opinion, &slug)?;
+            let sheet = change.apply(old, slug.as_str(), now)?;
+            Ok(one("opinion", &path, why, sheet.render().into_bytes(), format!("opinion `{slug}`")))
+        }
+        Wish::Desire { slug, change } => {
+            let (path, slug, old) = entry(root, Folder::Desires, Kind::Desire, Document::Desire, &slug)?;
+            let sheet = change.apply(old, slug.as_str(), now)?;
+            let actionable = sheet.field("actionable").is_some_and(|value| value.eq_ignore_ascii_case("yes"));
+            let said =
+                format!("desire `{slug}`, {}", if actionable { "actionable" } else { "not actionable" });
+            Ok(one("desire", &path, String::new(), sheet.render().into_bytes(), said))
+        }
+        Wish::Journal { entry } => {
+            let path = Document::Journal(today).path();
+            let old = look(root, &path)?.unwrap_or_default();
+            let bytes = entries::append(Log::Journal, &old, now, &entry);
+            Ok(one("journal", &path, String::new(), bytes, "one entry added".to_owned()))
+        }
+        Wish::Progress { slug, entry } => {
+            let known = portrait::slugs(root, Folder::Desires);
+            let Some(slug) = find(&known, &slug) else {
+                return Err(no_such("desire", &slug, &known).into());
+            };
+            let path = Document::Progress(slug.clone()).path();
+            let old = look(root, &path)?.unwrap_or_default();
+            let bytes = entries::append(Log::Progress(slug.as_str()), &old, now, &entry);
+            Ok(one("progress", &path, String::new(), bytes, format!("one entry added for desire `{slug}`")))
+        }
+        Wish::Look(_) | Wish::History { .. } | Wish::Diff { .. } => {
+            unreachable!("a tool that writes wishes to write")
+        }
+    }
+}
+
+/// The entry a slug means, and what it says now: an existing one by its name, in whatever case, else a new one.
+fn entry(
+    root: &Path,
+    folder: Folder,
+    kind: Kind,
+    document: fn(Slug) -> Document,
+    name: &str,
+) -> Result<(String, Slug, Option<Sheet>), NotWritten> {
+    let known = portrait::slugs(root, folder);
+    let slug = match find(&known, name) {
+        Some(slug) => slug.clone(),
+        None => Slug::tidy(name)?,
+    };
+    let document = document(slug.clone());
+    let sheet = match look(root, &document.path())? {
+        None => None,
+        Some(bytes) => {
+            let text = String::from_utf8(bytes)
+                .map_err(|_| format!("`{document}` is not UTF-8; a person must save it as UTF-8 first"))?;
+            Some(Sheet::parse(kind, &text))
+        }
+    };
+    Ok((document.path(), slug, sheet))
+}
+
+/// The known slug that a name means: itself, or one that differs from it in case or tidiness alone. So nothing new ever
+/// gets a name that some file systems take for an old one.
+fn find<'a>(known: &'a [Slug], name: &str) -> Option<&'a Slug> {
+    let name = name.trim().trim_end_matches(".md");
+    let like = |name: &str| {
+        let lower = name.to_lowercase();
+        known.iter().find(|slug| slug.as_str().to_lowercase() == lower)
+    };
+    let exact = known.iter().find(|slug| slug.as_str() == name);
+    exact.or_else(|| like(name)).or_else(|| like(Slug::tidy(name).ok()?.as_str()))
+}
+
+/// Why there is nothing of that name, and what there is.
+pub(crate) fn no_such(kind: &str, name: &str, known: &[Slug]) -> String {
+    let shown = ipc::text::one_line(name, 60);
+    match ipc::text::nearest(name, known.iter().map(Slug::as_str)) {
+        Some(near) => format!("there is no {kind} `{shown}`; the nearest is `{near}`"),
+        None if known.is_empty() => format!("there is no {kind} `{shown}`, and no other either"),
+        None => {
+            let some: Vec<_> = known.iter().take(10).map(|slug| format!("`{slug}`")).collect();
+            format!("there is no {kind} `{shown}`; there are {}", some.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_means_the_entry_that_is_there() {
+        let known = ["Learn-Rust", "learn-c", "a b"].map(|name| Slug::of_file(name).unwrap());
+        let check =
+            |name: &str, slug: Option<&str>| assert_eq!(find(&known, name).map(Slug::as_str), slug, "{name}");
+        check("learn-c", Some("learn-c"));
+        check("LEARN-C.md", Some("learn-c"));
+        check("Learn Rust", Some("Learn-Rust"));
+        check("A B", Some("a b"));
+        check("learn", None);
+        check("../learn-c", None);
+    }
+}

@@ -1,0 +1,208 @@
+//! The tools she has for herself, as a model is shown them.
+
+use ipc::contract::soul::ToolSpec;
+use serde_json::{Value, json};
+
+use crate::{
+    document::Text,
+    entries::ENTRY_CHARS_MAX,
+    held::{BODY_CHARS_MAX, EVIDENCE_MAX, Horizon, SOURCE_CHARS_MAX, SOURCES_MAX, TITLE_CHARS_MAX},
+    input::{DIFF_MAX, FIELDS, HISTORY_MAX, LOOKS, SCOPES},
+};
+
+/// A tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tool {
+    /// `soul_patch`
+    Patch,
+    /// `soul_read`
+    Read,
+    /// `soul_journal`
+    Journal,
+    /// `soul_history`
+    History,
+    /// `soul_diff`
+    Diff,
+    /// `desire_progress_log`
+    Progress,
+}
+
+impl Tool {
+    /// All of them, in the order a model sees them.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Patch, Self::Read, Self::Journal, Self::History, Self::Diff, Self::Progress];
+
+    /// Its name.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Patch => "soul_patch",
+            Self::Read => "soul_read",
+            Self::Journal => "soul_journal",
+            Self::History => "soul_history",
+            Self::Diff => "soul_diff",
+            Self::Progress => "desire_progress_log",
+        }
+    }
+
+    /// The tool of that name, or a sentence with the nearest.
+    pub(crate) fn named(name: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|tool| tool.name() == name).ok_or_else(|| {
+            let shown = ipc::text::one_line(name, 60);
+            match ipc::text::nearest(name, Self::ALL.map(Self::name)) {
+                Some(near) => format!("the soul has no tool `{shown}`; the nearest is `{near}`"),
+                None => format!("the soul has no tool `{shown}`"),
+            }
+        })
+    }
+
+    /// Whether it writes.
+    pub(crate) const fn writes(self) -> bool {
+        match self {
+            Self::Patch | Self::Journal | Self::Progress => true,
+            Self::Read | Self::History | Self::Diff => false,
+        }
+    }
+
+    /// The fields of its input.
+    pub(crate) const fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Patch => &[
+                "field",
+                "content",
+                "why",
+                "slug",
+                "title",
+                "body",
+                "stance",
+                "confidence",
+                "evidence",
+                "what",
+                "actionable",
+                "heartbeat_prompt",
+                "pursuit",
+                "intensity",
+                "horizon",
+                "sources",
+            ],
+            Self::Read => &["what", "date"],
+            Self::Journal => &["entry"],
+            Self::History | Self::Diff => &["field", "slug", "since", "limit"],
+            Self::Progress => &["slug", "entry"],
+        }
+    }
+
+    const fn description(self) -> &'static str {
+        match self {
+            Self::Patch => {
+                "Change yourself. `field` says what: `name`, `identity`, `purpose` and `constitution` take the whole new text in `content` (it replaces the old one) and, in `why`, your reason. \
+                 `value` takes slug, title, body; `opinion` takes slug, stance, confidence, evidence; `desire` takes slug, what, why and the rest. \
+                 An existing slug is revised: only the fields you give change. The change holds from your next turn on, is kept in your history, and the answer names its commit. Nothing has changed until it does."
+            }
+            Self::Read => {
+                "Read yourself as you stand: a summary, one text, all values, opinions or desires, or your journal (which is not in your prompt)."
+            }
+            Self::Journal => {
+                "Write an entry in today's journal: what happened, what you noticed, what you want to remember. Entries are added, never changed."
+            }
+            Self::History => {
+                "See when you changed, by whom and why, newest first. Without a slug, `value`, `opinion`, `desire` and `journal` mean all of them."
+            }
+            Self::Diff => "See how you changed: the lines that went and came, newest first.",
+            Self::Progress => {
+                "Write down how a desire of yours is going: in two to five sentences what you did this time and what comes next. Only you read it, the next time you pursue it."
+            }
+        }
+    }
+
+    /// As a model is shown it.
+    pub(crate) fn spec(self) -> ToolSpec {
+        ToolSpec {
+            name: self.name().to_owned(),
+            description: self.description().to_owned(),
+            input_schema: self.schema(),
+            writes: self.writes(),
+        }
+    }
+
+    fn schema(self) -> Value {
+        let text =
+            |max: usize, about: &str| json!({"type": "string", "maxLength": max, "description": about});
+        let slug = text(64, "its short name, such as `learn-rust`");
+        let since = text(40, "nothing older: `7d`, `2w`, `1m`, `1y`, a day or an instant");
+        let (properties, required) = match self {
+            Self::Patch => (
+                json!({
+                    "field": {"type": "string", "enum": FIELDS, "description": "what to change"},
+                    "content": text(
+                        Text::Constitution.chars_max(),
+                        "the whole new text; at most 80 characters for name, 1200 for identity and purpose, 2000 for constitution",
+                    ),
+                    "why": text(BODY_CHARS_MAX, "the reason for the change; for a desire, why you want it"),
+                    "slug": slug,
+                    "title": text(TITLE_CHARS_MAX, "value: in a few words, one line"),
+                    "body": text(BODY_CHARS_MAX, "value: in full"),
+                    "stance": text(TITLE_CHARS_MAX, "opinion: what you think, one line"),
+                    "confidence": {"type": "number", "minimum": 0, "maximum": 1, "description": "opinion: how sure you are"},
+                    "evidence": {
+                        "type": "array", "maxItems": EVIDENCE_MAX, "items": {"type": "string", "maxLength": TITLE_CHARS_MAX},
+                        "description": "opinion: what speaks for it, one line each",
+                    },
+                    "what": text(TITLE_CHARS_MAX, "desire: what you want, one line"),
+                    "actionable": {"type": "boolean", "description": "desire: whether to pursue it in your own time; false to begin with"},
+                    "heartbeat_prompt": text(BODY_CHARS_MAX, "desire: what to do about it in your own time"),
+                    "pursuit": {"type": "string", "enum": ["self", "needs-user"], "description": "desire: whether it waits for your person"},
+                    "intensity": {"type": "number", "minimum": 0, "maximum": 1, "description": "desire: how strong"},
+                    "horizon": {"type": "string", "enum": Horizon::NAMES, "description": "desire: for days, for weeks, or for good"},
+                    "sources": {
+                        "type": "array", "maxItems": SOURCES_MAX, "items": {"type": "string", "maxLength": SOURCE_CHARS_MAX},
+                        "description": "desire: web addresses it comes from",
+                    },
+                }),
+                json!(["field"]),
+            ),
+            Self::Read => (
+                json!({
+                    "what": {"type": "string", "enum": LOOKS, "description": "what to read"},
+                    "date": text(10, "for journal_on: the day, as in `2026-11-30`"),
+                }),
+                json!(["what"]),
+            ),
+            Self::Journal => (json!({"entry": text(ENTRY_CHARS_MAX, "the entry")}), json!(["entry"])),
+            Self::History | Self::Diff => {
+                let (default, max) = if self == Self::History { (20, HISTORY_MAX) } else { (5, DIFF_MAX) };
+                let limit = json!({"type": "integer", "minimum": 1, "maximum": max, "default": default});
+                (
+                    json!({
+                        "field": {"type": "string", "enum": SCOPES, "description": "of what"},
+                        "slug": slug,
+                        "since": since,
+                        "limit": limit,
+                    }),
+                    json!(["field"]),
+                )
+            }
+            Self::Progress => {
+                (json!({"slug": slug, "entry": text(ENTRY_CHARS_MAX, "the entry")}), json!(["slug", "entry"]))
+            }
+        };
+        json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_shows_all_fields_it_reads_and_nothing_else() {
+        for tool in Tool::ALL {
+            let schema = tool.spec().input_schema;
+            let shown: Vec<_> =
+                schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+            assert_eq!(shown, tool.fields(), "{tool:?}");
+            assert_eq!(schema["additionalProperties"], json!(false));
+            assert_eq!(Tool::named(tool.name()), Ok(tool));
+        }
+        assert!(Tool::named("soul_pach").unwrap_err().contains("`soul_patch`"));
+    }
+}
