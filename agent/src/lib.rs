@@ -1,1 +1,167 @@
-//! x
+//! The process that thinks: turns, sessions, tools and the connection to a model.
+//!
+//! ```text
+//!  agent.sock ─▶ service ─▶ acp (methods) ─▶ conversation (one actor a session) ─▶ think (one turn) ─▶ provider
+//!                   └─────▶ pursue (her own time) ──────────────────────────────────▲    └─▶ soul.sock (tools, prompt)
+//! ```
+//!
+//! It promises: a request asked twice is one turn; what a person said is on the disk before anything is done about it;
+//! a truncated answer is never taken as an answer; a prompt is rebuilt when the soul changed, and only then.
+
+mod acp;
+mod birth;
+mod conversation;
+mod mind;
+mod once;
+mod portrait;
+mod prompt;
+mod provider;
+mod pursue;
+mod session;
+mod setup;
+mod think;
+mod turn;
+mod voice;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use futures_util::future::BoxFuture;
+use ipc::{
+    child::{Brief, Report, report, report_ready},
+    client::Client,
+    contract::agent::{Agent, Reply, Request, Status},
+    endpoint::Endpoint,
+    exit::Fault,
+    hello::Role,
+    id::RequestId,
+    server::{Caller, Notices, Service, serve},
+};
+use jiff::Timestamp;
+use serde_json::{Map, json};
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use crate::{acp::Desk, mind::Mind, once::Once, portrait::Portrait, session::Catalog, think::Work};
+
+/// Thinks until it is told to stop.
+pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
+    let home = brief.home();
+    let chosen = setup::choose_model(&home, &brief.config.model)?;
+    report_facts(chosen.provider.model(), chosen.notice.as_deref());
+    let (soul, news) = Client::dial(&brief.run().socket(Role::Soul), brief.credentials(true));
+    let notices = Notices::default();
+    #[expect(clippy::disallowed_methods, reason = "the clock of the agent is read here, and passed in")]
+    let mind = Arc::new(Mind {
+        provider: chosen.provider,
+        soul,
+        portrait: Portrait::unknown(),
+        catalog: Catalog::at(home.sessions()),
+        notices: notices.clone(),
+        clock: Timestamp::now,
+        zone: brief.config.zone(),
+        born: Mutex::new(false),
+    });
+    let listening = mind.clone();
+    tokio::spawn(async move { listening.listen(news).await });
+
+    let endpoint = Endpoint::listen(&brief.run().socket(Role::Agent)).await.map_err(Fault::again)?;
+    let service = Arc::new(Agency {
+        desk: Arc::new(Desk::new(mind.clone())),
+        mind: mind.clone(),
+        notice: chosen.notice,
+        once: Once::new(),
+        turns: Arc::default(),
+    });
+    let serving = serve::<Agent, _>(endpoint, brief.door(), service, notices);
+    report_ready();
+    tokio::spawn(async move { be_born(&mind).await });
+    tokio::select! {
+        () = serving => {}
+        () = stop.cancelled() => {}
+    }
+    Ok(())
+}
+
+/// The first start gives birth, before anybody has said anything.
+async fn be_born(mind: &Mind) {
+    if let Err(error) = birth::ensure(mind).await {
+        let said = ipc::exit::chain(&error);
+        warn!(error = said, "not born yet; the next thing that is said tries again");
+        report_facts(mind.provider.model(), Some(&said));
+    }
+}
+
+fn report_facts(model: &str, notice: Option<&str>) {
+    let facts = [("model", json!(model)), ("notice", json!(notice.unwrap_or_default()))];
+    let facts: Map<_, _> = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    report(&Report::Facts(facts));
+}
+
+/// Answers the agent's contract.
+struct Agency {
+    desk: Arc<Desk>,
+    mind: Arc<Mind>,
+    notice: Option<String>,
+    once: Once<Reply>,
+    turns: Arc<AtomicU32>,
+}
+
+impl Service<Agent> for Agency {
+    async fn answer(&self, caller: Caller, id: RequestId, request: Request) -> Reply {
+        match request {
+            Request::Relay { acp, params } => {
+                let (desk, turns, request) = (self.desk.clone(), self.turns.clone(), id.clone());
+                let work = move || -> BoxFuture<'static, Reply> {
+                    Box::pin(async move {
+                        let _under_way = UnderWay::count(turns, acp == "session/prompt");
+                        desk.answer(request, &acp, params).await
+                    })
+                };
+                self.once.outcome(&id, work).await
+            }
+            Request::Pursue { .. } if caller.role != Role::Heartbeat => {
+                Reply::Refused { reason: "her own time is the heartbeat's to open".to_owned() }
+            }
+            Request::Pursue { run, task, prompt, tools, turn_max } => {
+                let (mind, turns, request) = (self.mind.clone(), self.turns.clone(), id.clone());
+                let work = move || -> BoxFuture<'static, Reply> {
+                    Box::pin(async move {
+                        let _under_way = UnderWay::count(turns, true);
+                        let work = Work { request, run: Some(run), tools: Some(tools) };
+                        pursue::pursue(&mind, &task, prompt, work, turn_max.unsigned_abs()).await
+                    })
+                };
+                self.once.outcome(&id, work).await
+            }
+            Request::Status => Reply::Status(Status {
+                model: self.mind.provider.model().to_owned(),
+                notice: self.notice.clone(),
+                turns: self.turns.load(Ordering::Relaxed),
+            }),
+        }
+    }
+}
+
+/// Counts a turn for as long as it is held.
+struct UnderWay(Option<Arc<AtomicU32>>);
+
+impl UnderWay {
+    fn count(turns: Arc<AtomicU32>, is_turn: bool) -> Self {
+        if is_turn {
+            turns.fetch_add(1, Ordering::Relaxed);
+        }
+        Self(is_turn.then_some(turns))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if let Some(turns) = &self.0 {
+            turns.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,1 +1,7 @@
-fn main() {}
+//! `lisa-agent`: started by the supervisor.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ipc::child::main(ipc::hello::Role::Agent, agent::run)
+}

@@ -4,10 +4,10 @@
 //! itself. Detached, the new process is in a group of its own, so that no Ctrl-C of this terminal reaches it.
 
 use std::{
-    fs::{DirBuilder, File, OpenOptions},
+    fs::{File, OpenOptions},
     io::{self, Read as _, Seek as _, SeekFrom},
     os::unix::{
-        fs::{DirBuilderExt as _, OpenOptionsExt as _},
+        fs::OpenOptionsExt as _,
         process::{CommandExt as _, ExitStatusExt as _},
     },
     path::{Path, PathBuf},
@@ -158,12 +158,7 @@ fn supervisor(home: &Home) -> Result<(PathBuf, Command), UpError> {
 
 fn open_log(home: &Home) -> Result<(File, PathBuf), Fault> {
     let wrong = |error: Fault| Fault { exit: Exit::Configuration, ..error };
-    // the mode of a home that is there is its owner's business
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(home.path())
-        .map_err(|source| wrong(place("make the home", home.path(), source)))?;
+    home.make().map_err(Fault::configuration)?;
     private_folder(&home.logs()).map_err(Fault::configuration)?;
     let path = home.logs().join("supervisor.log");
     let mut options = OpenOptions::new();

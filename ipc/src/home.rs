@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    os::unix::ffi::OsStrExt as _,
+    os::unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
     path::{Path, PathBuf},
 };
 
@@ -24,6 +24,16 @@ pub enum HomeError {
     /// Neither named nor to be guessed.
     #[error("no home: name one with `--home DIR` or LISA_HOME, since HOME is not set")]
     Nowhere,
+    /// It cannot be made.
+    #[error(
+        "could not make the home `{path}`; see that we may write there, or choose another with `--home DIR`"
+    )]
+    Make {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
     /// The path makes no sense.
     #[error("the home `{path}` is no usable path")]
     Path {
@@ -52,6 +62,12 @@ impl Home {
     /// [`Home::resolve`] with what the environment says.
     pub fn from_environment(flag: Option<PathBuf>) -> Result<Self, HomeError> {
         Self::resolve(flag, std::env::var_os("LISA_HOME"), std::env::var_os("HOME"))
+    }
+
+    /// Makes the folder, for us alone, where there is none. One that is there keeps its mode: it may be the original's.
+    pub fn make(&self) -> Result<(), HomeError> {
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
+        made.map_err(|source| HomeError::Make { path: self.0.clone(), source })
     }
 
     /// A home at a path that is known to be absolute.

@@ -82,7 +82,7 @@ struct Ground {
 
 impl Ground {
     async fn prepare(home: Home) -> Result<Self, Fault> {
-        make_home(&home)?;
+        home.make().map_err(Fault::configuration)?;
         let lock = take_home(&home).await?;
         let config = Config::read(&home.config()).map_err(Fault::configuration)?;
         let run = make_run(&home).map_err(Fault::configuration)?;
@@ -109,13 +109,6 @@ enum GroundError {
 fn failed(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Fault {
     let path = path.to_owned();
     move |source| Fault::configuration(GroundError::Home { attempt, path, source })
-}
-
-/// Makes the home where there is none. One that is there keeps its mode: it may be the original's.
-fn make_home(home: &Home) -> Result<(), Fault> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    let mut folder = std::fs::DirBuilder::new();
-    folder.recursive(true).mode(0o700).create(home.path()).map_err(failed("make the home", home.path()))
 }
 
 /// Takes the kernel lock that makes one supervisor a home (B3), and leaves our pid in it for whoever comes second.

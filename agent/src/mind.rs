@@ -1,0 +1,57 @@
+//! What every turn shares: the model, the soul, the prompt, the sessions, the clock.
+
+use std::sync::Arc;
+
+use ipc::{
+    client::{Client, News},
+    contract::{
+        agent::Agent,
+        soul::{Notice, Soul},
+    },
+    server::Notices,
+};
+use jiff::{Timestamp, ZonedDateTime, tz::TimeZone};
+use tokio::sync::{Mutex, mpsc};
+
+use crate::{portrait::Portrait, provider::Provider, session::Catalog};
+
+/// Made once a life.
+pub(crate) struct Mind {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) soul: Client<Soul>,
+    pub(crate) portrait: Portrait,
+    pub(crate) catalog: Catalog,
+    pub(crate) notices: Notices<Agent>,
+    pub(crate) clock: fn() -> Timestamp,
+    pub(crate) zone: TimeZone,
+    /// Held while a birth is under way: there is one at a time. True once she is known to be born.
+    pub(crate) born: Mutex<bool>,
+}
+
+impl std::fmt::Debug for Mind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Mind({})", self.provider.model())
+    }
+}
+
+impl Mind {
+    /// The instant.
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// The instant, where she lives.
+    pub(crate) fn here_and_now(&self) -> ZonedDateTime {
+        self.now().to_zoned_datetime(self.zone.clone())
+    }
+
+    /// Hears what the soul tells, for as long as this process lives.
+    pub(crate) async fn listen(&self, mut news: mpsc::Receiver<News<Soul>>) {
+        while let Some(told) = news.recv().await {
+            match told {
+                News::Notice(Notice::Changed(changed)) => self.portrait.told(changed.prompt_version),
+                News::Up(_) | News::Down => self.portrait.forget(),
+            }
+        }
+    }
+}

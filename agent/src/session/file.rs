@@ -1,0 +1,235 @@
+//! One session file: its lines, reading them, appending one.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::provider::Message;
+
+/// Why a session cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SessionError {
+    /// There is none of that name.
+    #[error("there is no session `{id}`")]
+    Unknown { id: String },
+    /// The name could be a path.
+    #[error("`{id}` is no session's name: those have letters, digits, `-` and `_` only")]
+    BadName { id: String },
+    /// The file has no first line that says what it is.
+    #[error("the session file `{path}` does not begin as one; move it away, or mend its first line")]
+    NoHeader { path: PathBuf },
+    /// The system refused.
+    #[error("could not {attempt} the session file `{path}`")]
+    Io { attempt: &'static str, path: PathBuf, source: io::Error },
+}
+
+impl SessionError {
+    pub(crate) fn io(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { attempt, path, source }
+    }
+}
+
+/// The first line of a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Header {
+    /// Its name.
+    pub(crate) id: String,
+    /// The version of the format.
+    pub(crate) version: u32,
+    /// When it began.
+    pub(crate) started_at: String,
+    /// Where the person was.
+    #[serde(default)]
+    pub(crate) cwd: String,
+    /// The model it began with.
+    #[serde(default)]
+    pub(crate) model: String,
+    /// What it is for. The original has no such field: its sessions are conversations, read here and continued when a
+    /// person names them, but not taken for the newest one by themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) kind: Option<Kind>,
+    /// Whatever else a first line says.
+    #[serde(flatten)]
+    pub(crate) rest: Map<String, Value>,
+}
+
+/// What a session is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    /// A conversation with a person.
+    Chat,
+    /// Her own time.
+    Heartbeat,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Entry {
+    /// What the file is.
+    Session(Header),
+    /// Something was said.
+    Message {
+        /// When.
+        ts: Timestamp,
+        /// What.
+        message: Message,
+        /// The request that brought it, on the message that begins a turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<String>,
+    },
+    /// The system prompt was another from here on.
+    Prompt {
+        /// When.
+        ts: Timestamp,
+        /// The first 16 digits of its SHA-256.
+        fingerprint: String,
+        /// The whole of it.
+        text: String,
+        /// `initial` or `rebuilt`.
+        reason: String,
+    },
+    /// A turn is over.
+    TurnEnd {
+        /// When.
+        ts: Timestamp,
+        /// Whose.
+        request: String,
+        /// Why, in the protocol's words.
+        stop_reason: String,
+        /// What went wrong, where something did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+}
+
+/// Reads the lines that mean something here.
+pub(crate) fn read(path: &Path, id: &str) -> Result<Vec<Entry>, SessionError> {
+    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => SessionError::Unknown { id: id.to_owned() },
+        _ => SessionError::io("read", path)(error),
+    })?;
+    let entries: Vec<_> =
+        bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    match entries.first() {
+        Some(Entry::Session(_)) => Ok(entries),
+        _ => Err(SessionError::NoHeader { path: path.to_owned() }),
+    }
+}
+
+/// Reads at most `bytes_max` of the beginning, for a list of sessions.
+pub(crate) fn read_beginning(path: &Path, bytes_max: u64) -> io::Result<Vec<Entry>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok(bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
+}
+
+/// Makes the file of a new session; one of that name must not be there.
+pub(crate) fn create(path: &Path, header: Header) -> Result<(), SessionError> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(SessionError::io("make", path))?;
+    file.write_all(&line(&Entry::Session(header))).map_err(SessionError::io("write", path))
+}
+
+/// Appends one line, behind the end of a torn one; `durable` waits until it is on the disk.
+pub(crate) fn append(path: &Path, entry: &Entry, durable: bool) -> Result<(), SessionError> {
+    let write = || {
+        let mut file = OpenOptions::new().read(true).append(true).open(path)?;
+        let mut bytes = if ends_torn(&mut file)? { vec![b'\n'] } else { Vec::new() };
+        bytes.extend(line(entry));
+        file.write_all(&bytes)?;
+        if durable { file.sync_data() } else { Ok(()) }
+    };
+    write().map_err(SessionError::io("append to", path))
+}
+
+fn ends_torn(file: &mut File) -> io::Result<bool> {
+    if file.metadata()?.len() == 0 {
+        return Ok(false);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last != [b'\n'])
+}
+
+fn line(entry: &Entry) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec(entry).expect("a line is JSON");
+    bytes.push(b'\n');
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn message(text: &str) -> Entry {
+        Entry::Message { ts: Timestamp::UNIX_EPOCH, message: Message::user(text), request: None }
+    }
+
+    fn header() -> Header {
+        serde_json::from_value(
+            json!({"id": "s", "version": 2, "startedAt": "x", "cwd": "/", "model": "offline",
+            "sandboxMode": "off", "kind": "chat"}),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn t27_a_line_appended_after_a_kill_never_continues_a_torn_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        create(&path, header()).unwrap();
+        append(&path, &message("你好"), true).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        for cut in 0..whole.len() {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            append(&path, &message("after"), false).unwrap();
+            let Ok(entries) = read(&path, "s") else {
+                assert!(cut < serde_json::to_string(&Entry::Session(header())).unwrap().len());
+                continue;
+            };
+            assert_eq!(entries.last(), Some(&message("after")), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn rp7_lines_of_another_kind_are_passed_over_and_unknown_fields_of_the_first_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let lines = [
+            json!({"type": "session", "id": "s", "version": 2, "startedAt": "x", "cwd": "/", "model": "m", "sandboxMode": "off"}),
+            json!({"type": "reflection", "ts": "2026-01-01T00:00:00Z", "summary": "?"}),
+            json!({"type": "message", "ts": "2026-01-01T00:00:00.000Z", "message": {"role": "user", "content": "hi"}}),
+        ];
+        std::fs::write(&path, lines.map(|line| line.to_string()).join("\n")).unwrap();
+        let entries = read(&path, "s").unwrap();
+        assert_eq!(entries.len(), 2);
+        let Entry::Session(header) = &entries[0] else { panic!("the first line says what it is") };
+        assert_eq!((header.kind, header.rest["sandboxMode"].as_str()), (None, Some("off")));
+    }
+
+    #[test]
+    fn se2_what_is_no_session_is_said_to_be_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        assert!(matches!(read(&path, "s"), Err(SessionError::Unknown { .. })));
+        std::fs::write(&path, "").unwrap();
+        assert!(matches!(read(&path, "s"), Err(SessionError::NoHeader { .. })));
+    }
+}

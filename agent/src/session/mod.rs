@@ -1,0 +1,19 @@
+//! Conversations on disk: append-only files of one JSON object a line, readable after a kill at any byte.
+//!
+//! ```text
+//!  {"type":"session", id, version, startedAt, cwd, model, …}      the first line
+//!  {"type":"message", ts, message, request?}                      what was said, in the shape of the original
+//!  {"type":"prompt", ts, fingerprint, text, reason}               the system prompt, whenever it changed
+//!  {"type":"turn_end", ts, request, stop_reason, error?}          ours: the turn of this request is over
+//! ```
+//!
+//! A line that is no JSON (a torn one) and a line of a type unknown here are passed over; an appended line never
+//! continues a torn one.
+
+mod catalog;
+mod file;
+mod transcript;
+
+pub(crate) use catalog::Catalog;
+pub(crate) use file::{Header, Kind, SessionError};
+pub(crate) use transcript::{Transcript, TurnState};

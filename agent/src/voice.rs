@@ -1,0 +1,78 @@
+//! What is said aloud while a turn goes on: updates of the protocol for whoever is attached to the session.
+
+use ipc::{
+    acp::{self, SessionUpdate, ToolCallStatus, ToolKind},
+    contract::agent::{Agent, Audience, Notice},
+    id::RequestId,
+    server::Notices,
+};
+use serde_json::{Value, json};
+
+/// Speaks into one session.
+#[derive(Debug, Clone)]
+pub(crate) struct Voice {
+    notices: Notices<Agent>,
+    session: String,
+}
+
+impl Voice {
+    /// A voice for a session.
+    pub(crate) fn new(notices: Notices<Agent>, session: &str) -> Self {
+        Self { notices, session: session.to_owned() }
+    }
+
+    /// More of her reply.
+    pub(crate) fn text(&self, text: &str) {
+        self.say(Audience::Everybody, &SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(text.into())));
+    }
+
+    /// More of what a model thinks.
+    pub(crate) fn thought(&self, text: &str) {
+        self.say(Audience::Everybody, &SessionUpdate::AgentThoughtChunk(acp::ContentChunk::new(text.into())));
+    }
+
+    /// Something the runtime itself has to say, marked as such.
+    pub(crate) fn note(&self, text: &str) {
+        let meta: acp::Meta = [("lisa".to_owned(), json!({"note": true}))].into_iter().collect();
+        let chunk = acp::ContentChunk::new(text.into()).meta(meta);
+        self.say(Audience::Everybody, &SessionUpdate::AgentMessageChunk(chunk));
+    }
+
+    /// What a person said, to those who did not say it.
+    pub(crate) fn heard(&self, text: &str, request: &RequestId) {
+        let chunk = SessionUpdate::UserMessageChunk(acp::ContentChunk::new(text.into()));
+        self.say(Audience::Others(request.clone()), &chunk);
+    }
+
+    /// A tool begins.
+    pub(crate) fn tool_begins(&self, id: &str, title: &str, writes: bool, input: &Value) {
+        let kind = if writes { ToolKind::Edit } else { ToolKind::Read };
+        let call = acp::ToolCall::new(id.to_owned(), title.to_owned())
+            .kind(kind)
+            .status(ToolCallStatus::InProgress)
+            .raw_input(input.clone());
+        self.say(Audience::Everybody, &SessionUpdate::ToolCall(call));
+    }
+
+    /// It is over.
+    pub(crate) fn tool_ends(&self, id: &str, output: &str, failed: bool) {
+        let status = if failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
+        let fields = acp::ToolCallUpdateFields::new().status(status).content(vec![output.into()]);
+        let update = acp::ToolCallUpdate::new(id.to_owned(), fields);
+        self.say(Audience::Everybody, &SessionUpdate::ToolCallUpdate(update));
+    }
+
+    fn say(&self, audience: Audience, update: &SessionUpdate) {
+        self.notices.tell(&Notice::Update {
+            session: self.session.clone(),
+            audience,
+            acp: "session/update".to_owned(),
+            params: update_params(&self.session, update),
+        });
+    }
+}
+
+/// The parameters of `session/update`.
+pub(crate) fn update_params(session: &str, update: &SessionUpdate) -> Value {
+    json!({"sessionId": session, "update": update})
+}

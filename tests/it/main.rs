@@ -1,0 +1,15 @@
+//! The real binaries, each test in a world of its own: run, fed, killed, and looked at.
+
+#![expect(clippy::unwrap_used, reason = "what cannot be had here is the failure of the test")]
+#![expect(clippy::needless_pass_by_value, reason = "`json!` reads best where it is used")]
+
+mod stage;
+
+mod bad_input;
+mod conversation;
+mod deaths;
+mod heartbeat;
+mod models;
+mod old_home;
+mod supervision;
+mod tidy;

@@ -1,0 +1,112 @@
+//! Children that misbehave, and a stop that ends everything.
+
+use crate::stage::{World, eventually, secs};
+
+#[test]
+fn b10_a_child_that_keeps_dying_is_parked_and_the_rest_serves() {
+    let world = World::new();
+    world.misbehave("lisa-heartbeat", "crash-after 5");
+    let up = world.lisa(&["up", "--detach"]);
+    assert!(up.code == 0 || up.stderr.contains("heartbeat"), "{up:?}");
+    eventually(secs(20), "the child is parked", || {
+        (world.process("heartbeat")["state"] == "parked").then_some(())
+    });
+    let events = world.lisa(&["events", "--json"]).json_lines();
+    let died = events
+        .iter()
+        .filter(|event| event["type"] == "child_died" && event["process"] == "heartbeat")
+        .count();
+    assert_eq!(died, 6, "five deaths are borne");
+    let status = world.status();
+    assert!(status["notices"].to_string().contains("heartbeat is parked"), "{status}");
+    assert!(world.lisa(&["chat", "who are you?"]).ok().contains("Lisa"));
+    let run = world.lisa(&["heartbeat", "run"]);
+    assert!(run.code == 1 && run.stderr.contains("parked"), "{run:?}");
+}
+
+#[test]
+fn b8_a_child_and_its_grandchild_that_ignore_the_wish_to_end_are_ended() {
+    let world = World::new();
+    world.misbehave("lisa-heartbeat", "ignore-term");
+    world.up();
+    let pid = world.pid("heartbeat");
+    let group = |of: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{of}/stat")).ok()?;
+        let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        // a dead one that nobody has taken note of yet is dead
+        (fields.first() != Some(&"Z")).then(|| fields.get(2)?.parse::<u32>().ok())?
+    };
+    let members = || {
+        let pids = std::fs::read_dir("/proc").unwrap().flatten();
+        pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+            .filter(|of| group(*of) == Some(pid))
+            .count()
+    };
+    assert!(members() >= 2, "the child has a grandchild");
+    assert_eq!(world.lisa(&["down"]).code, 0);
+    assert_eq!(members(), 0, "nothing of the group is left");
+    assert!(world.alive().is_empty());
+}
+
+#[test]
+fn a_child_that_is_never_ready_is_said_to_be_so() {
+    let world = World::new();
+    world.misbehave("lisa-heartbeat", "never-ready");
+    let up = world.lisa(&["up", "--detach"]);
+    assert_ne!(up.code, 0, "{up:?}");
+    assert!(up.stderr.contains("heartbeat"), "{up:?}");
+}
+
+#[test]
+fn b12_a_wish_to_end_is_heard_at_any_moment_of_the_start() {
+    for pause in [0, 1, 3, 10, 30, 100] {
+        let world = World::new();
+        let mut started = world.command("lisa", &["up"]).spawn().unwrap();
+        std::thread::park_timeout(std::time::Duration::from_millis(pause));
+        crate::stage::end(started.id());
+        let ended = eventually(secs(10), "it ends", || started.try_wait().unwrap());
+        // before the handlers stand, the signal itself ends it; either way nothing is left
+        assert!(matches!(ended.code(), Some(0) | None), "{ended:?}");
+        eventually(secs(2), "nothing is left", || world.alive().is_empty().then_some(()));
+    }
+}
+
+#[test]
+fn the_stop_is_in_order_and_leaves_nothing() {
+    let world = World::new();
+    world.up_and_born();
+    let down = world.lisa(&["down"]);
+    assert_eq!(down.code, 0, "{down:?}");
+    assert!(world.alive().is_empty());
+    let log = std::fs::read_to_string(world.home().join("logs/events.jsonl")).unwrap();
+    let stopped: Vec<String> = log
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .filter(|event| event["type"] == "child_stopped")
+        .map(|event| format!("{} {}", event["process"].as_str().unwrap(), event["how"].as_str().unwrap()))
+        .collect();
+    assert_eq!(stopped, ["heartbeat exit code 0", "agent exit code 0", "soul exit code 0"]);
+}
+
+#[test]
+fn b23_a_child_has_nothing_open_but_what_it_was_given() {
+    let world = World::new();
+    world.up_and_born();
+    let pid = world.pid("heartbeat");
+    let chat = world.home().join("run/chat.sock");
+    let sockets = |of: u32| {
+        let open = std::fs::read_dir(format!("/proc/{of}/fd")).unwrap().flatten();
+        open.filter_map(|fd| std::fs::read_link(fd.path()).ok())
+            .map(|target| target.display().to_string())
+            .collect::<Vec<_>>()
+    };
+    let of_supervisor = sockets(world.pid("supervisor"));
+    let shared: Vec<_> = sockets(pid)
+        .into_iter()
+        .filter(|target| target.starts_with("socket:") && of_supervisor.contains(target))
+        .collect();
+    assert!(shared.is_empty(), "{shared:?} of {}", chat.display());
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
+    let environment = String::from_utf8_lossy(&environment).into_owned();
+    assert!(!environment.contains("secret") && !environment.contains("LISA_HOME"), "{environment}");
+}
