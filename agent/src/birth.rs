@@ -8,6 +8,7 @@ use std::time::Duration;
 use ipc::{
     client::AskError,
     contract::soul::{BigFive, Birth, Reply, Request, Wording},
+    exit::chain,
     text::one_line,
 };
 use serde_json::Value;
@@ -17,6 +18,7 @@ use tracing::info;
 use crate::{
     mind::Mind,
     provider::{Message, ModelRequest, ProviderError, Stop},
+    report_facts,
 };
 
 /// How long the soul may take for one step.
@@ -53,13 +55,21 @@ pub(crate) enum BirthError {
 /// Sees to it that she is born.
 pub(crate) async fn ensure(mind: &Mind) -> Result<(), BirthError> {
     let mut born = mind.born.lock().await;
-    if !*born {
-        if !is_born(mind).await? {
-            give(mind).await?;
-        }
-        *born = true;
+    if *born {
+        return Ok(());
     }
-    Ok(())
+    let tried = async { if is_born(mind).await? { Ok(()) } else { give(mind).await } };
+    match tried.await {
+        Ok(()) => {
+            *born = true;
+            report_facts([("unborn", "")]);
+            Ok(())
+        }
+        Err(error) => {
+            report_facts([("unborn", &chain(&error))]);
+            Err(error)
+        }
+    }
 }
 
 async fn is_born(mind: &Mind) -> Result<bool, BirthError> {

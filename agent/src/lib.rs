@@ -51,7 +51,10 @@ use crate::{acp::Desk, mind::Mind, once::Once, portrait::Portrait, session::Cata
 pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
     let home = brief.home();
     let chosen = setup::choose_model(&home, &brief.config.model)?;
-    report_facts(chosen.provider.model(), chosen.notice.as_deref());
+    report_facts([
+        ("model", chosen.provider.model()),
+        ("notice", chosen.notice.as_deref().unwrap_or_default()),
+    ]);
     let (soul, news) = Client::dial(&brief.run().socket(Role::Soul), brief.credentials(true));
     let notices = Notices::default();
     #[expect(clippy::disallowed_methods, reason = "the clock of the agent is read here, and passed in")]
@@ -89,15 +92,13 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
 /// The first start gives birth, before anybody has said anything.
 async fn be_born(mind: &Mind) {
     if let Err(error) = birth::ensure(mind).await {
-        let said = ipc::exit::chain(&error);
-        warn!(error = said, "not born yet; the next thing that is said tries again");
-        report_facts(mind.provider.model(), Some(&said));
+        warn!(error = ipc::exit::chain(&error), "not born yet; the next thing that is said tries again");
     }
 }
 
-fn report_facts(model: &str, notice: Option<&str>) {
-    let facts = [("model", json!(model)), ("notice", json!(notice.unwrap_or_default()))];
-    let facts: Map<_, _> = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+/// Makes facts known, which stand in `lisa status` until they are replaced.
+fn report_facts<const N: usize>(facts: [(&str, &str); N]) {
+    let facts: Map<_, _> = facts.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
     report(&Report::Facts(facts));
 }
 

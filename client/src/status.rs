@@ -143,6 +143,7 @@ pub(crate) mod tests {
                 name: "灯塔".into(),
                 commit: Some("0123456789abcdef".into()),
                 prompt_version: 4,
+                unborn: None,
             },
             clients: 1,
             notices: vec!["the identity is over its budget;\nshorten it".into()],

@@ -35,7 +35,7 @@ use crate::{
 const SUPERVISOR: &str = "lisa-supervisor";
 
 /// How long a start may take; the first one gives birth, which a model may have to word.
-const READY_PATIENCE: Duration = Duration::from_secs(30);
+const READY_PATIENCE: Duration = Duration::from_mins(1);
 
 /// How often a start is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -114,6 +114,9 @@ async fn start(home: &Home) -> Result<Status, Fault> {
                 waking.end();
                 let pid = pid(&status);
                 output::aside(&format!("running, {pid}; `lisa chat` talks to her, `lisa down` stops her"));
+                if let Some(unborn) = &status.soul.unborn {
+                    output::aside(unborn);
+                }
                 return Ok(status);
             }
             Some((Look::Stuck(why), _)) => return Err(waking.failed(&format!("{why}; {STILL_THERE}"))),
@@ -292,6 +295,10 @@ fn judge(status: &Status) -> Look {
     let waited: Vec<_> = children(status).filter(|child| child.state != "ready").map(say).collect();
     // a supervisor that has only just begun may not list its children yet
     match (waited.is_empty(), ready(status).count()) {
+        (true, 3..) if status.soul.name.is_empty() && status.soul.unborn.is_none() => {
+            Look::Waking("she is being born".to_owned())
+        }
+        // where the first words could not be had she is up all the same, and says what is missing
         (true, 3..) => Look::Awake,
         (true, _) => Look::Waking("not every process has been started".to_owned()),
         (false, _) => Look::Waking(waited.join(", ")),

@@ -88,15 +88,16 @@ impl Board {
             Some(format!("the {role} is parked: {why}; mend it, then `lisa down` and `lisa up`"))
         });
         let notices = CHILDREN.iter().filter_map(|role| fact(*role, "notice"));
+        let unborn = fact(Role::Agent, "unborn");
         Status {
             processes: std::iter::once(supervisor).chain(children).collect(),
             home: self.home.clone(),
             run: self.run.clone(),
             epoch: self.epoch,
             model: fact(Role::Agent, "model").unwrap_or_default(),
-            soul: self.soul.clone(),
             clients,
-            notices: parked.chain(notices).collect(),
+            notices: parked.chain(notices).chain(unborn.clone()).collect(),
+            soul: SoulStatus { unborn, ..self.soul.clone() },
         }
     }
 }
@@ -110,7 +111,7 @@ pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
 
 /// Facts and status of the soul, folded into what the board says of her.
 pub(crate) fn soul_status(name: &str, commit: Option<String>, prompt_version: u64) -> SoulStatus {
-    SoulStatus { name: name.to_owned(), commit, prompt_version }
+    SoulStatus { name: name.to_owned(), commit, prompt_version, unborn: None }
 }
 
 /// A map of event fields.

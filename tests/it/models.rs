@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::stage::{Answer, Model, World, secs};
+use crate::stage::{Answer, Model, World, birth_words, secs};
 
 /// Asks once and returns the reply, which must come in reasonable time.
 #[track_caller]
@@ -56,6 +56,34 @@ fn s7_birth_is_worded_by_the_model_when_there_is_one() {
     let (_, _, world) = ask(|_, _| Answer::Says("hi".into()));
     assert_eq!(world.status()["soul"]["name"], "Mira");
     assert_eq!(world.lisa(&["soul", "show", "identity"]).ok().trim(), "I am new.");
+    assert_eq!(world.git(&["log", "--oneline"]).lines().count(), 1);
+}
+
+#[test]
+fn birth_b1_b2_two_failures_leave_no_self_and_the_next_word_tries_again() {
+    let words = || {
+        let request = json!({"messages": [{"role": "system", "content": "You give words to a new self"}]});
+        birth_words(&request).expect("these are the words")
+    };
+    // twice nonsense, and then as it should be; every birth asks at most twice
+    let model = Model::start_unborn(move |_, number| match number {
+        0 | 1 => Answer::Says("I would rather not.".into()),
+        2 => words(),
+        _ => Answer::Says("hello".into()),
+    });
+    let world = World::configured(&model.config());
+    let up = world.lisa(&["up", "--detach"]);
+    assert!(up.code == 0 && up.stderr.contains("not born yet") && up.stderr.contains("offline"), "{up:?}");
+    assert_eq!(model.requests().len(), 2);
+    assert!(!world.home().join("soul/seed.json").exists(), "no half-born self");
+    assert!(world.status()["notices"].to_string().contains("not born yet"));
+    let hello = world.lisa(&["chat", "hello"]);
+    assert_eq!(hello.ok().trim(), "hello");
+    assert_eq!((model.requests().len(), world.status()["soul"]["name"].as_str()), (4, Some("Mira")));
+    assert_eq!(world.status()["notices"], json!([]));
+    // b3: whoever is born is not born again
+    world.lisa(&["down"]).ok();
+    world.up();
     assert_eq!(world.git(&["log", "--oneline"]).lines().count(), 1);
 }
 

@@ -74,6 +74,9 @@ pub struct SoulStatus {
     pub commit: Option<String>,
     /// The version of what the prompt shows.
     pub prompt_version: u64,
+    /// Why there is no self yet, where giving birth was tried and failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unborn: Option<String>,
 }
 
 /// A place in the event log: `(epoch, seq)`, written `3:17`.

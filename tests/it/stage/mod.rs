@@ -5,5 +5,5 @@ mod model;
 mod world;
 
 pub(crate) use acp::{Chat, Reply};
-pub(crate) use model::{Answer, Model};
+pub(crate) use model::{Answer, Model, birth_words};
 pub(crate) use world::{World, end, eventually, pause, resume, secs};

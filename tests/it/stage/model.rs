@@ -37,8 +37,20 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// A server that answers the n-th request (from 0) as `script` says.
+    /// A server that gives good first words at a birth, and answers the n-th other request (from 0) as `script` says.
     pub(crate) fn start(script: impl FnMut(&Value, usize) -> Answer + Send + 'static) -> Self {
+        Self::start_with(birth_words, script)
+    }
+
+    /// A server that answers every request as `script` says, those of a birth as well.
+    pub(crate) fn start_unborn(script: impl FnMut(&Value, usize) -> Answer + Send + 'static) -> Self {
+        Self::start_with(|_| None, script)
+    }
+
+    fn start_with(
+        first_words: fn(&Value) -> Option<Answer>,
+        script: impl FnMut(&Value, usize) -> Answer + Send + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
@@ -46,7 +58,7 @@ impl Model {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (script, requests) = (script.clone(), requests.clone());
-                std::thread::spawn(move || serve(stream, &script, &requests));
+                std::thread::spawn(move || serve(stream, first_words, &script, &requests));
             }
         });
         Self { port, seen }
@@ -75,7 +87,12 @@ pub(crate) fn birth_words(request: &Value) -> Option<Answer> {
     })
 }
 
-fn serve(stream: TcpStream, script: &Script, requests: &Mutex<Vec<Value>>) {
+fn serve(
+    stream: TcpStream,
+    first_words: fn(&Value) -> Option<Answer>,
+    script: &Script,
+    requests: &Mutex<Vec<Value>>,
+) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut length = 0;
     loop {
@@ -102,7 +119,7 @@ fn serve(stream: TcpStream, script: &Script, requests: &Mutex<Vec<Value>>) {
         let mut script = script.lock().unwrap();
         script(&request, number)
     };
-    let answer = birth_words(&request).unwrap_or_else(scripted);
+    let answer = first_words(&request).unwrap_or_else(scripted);
     // a client that went away is what some tests are about
     let _ = write(stream, answer);
 }

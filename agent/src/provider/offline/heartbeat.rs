@@ -34,10 +34,8 @@ pub(super) fn read(text: &str) -> Option<Heartbeat> {
     let plan = section("## heartbeat plan");
     let language = language_of(&[section("## what you wanted"), section("## why"), plan.clone()].concat());
     let mut entries: Vec<String> = Vec::new();
+    // The last section: what looks like a heading in it is a part of an entry.
     for line in text.lines().skip_while(|line| !line.starts_with("## progress so far")).skip(1) {
-        if is_heading(line) {
-            break;
-        }
         if is_stamp(line) {
             entries.push(String::new());
         } else if let Some(entry) = entries.last_mut() {
@@ -57,7 +55,8 @@ impl Heartbeat {
         };
         let count = self.entries.len();
         let last = self.entries.last().map(|entry| quoted(entry)).filter(|line| !line.is_empty());
-        let next = quoted(&self.plan);
+        // In brackets stands a remark of the runtime: that there is no plan.
+        let next = Some(quoted(&self.plan)).filter(|plan| !plan.is_empty() && !plan.starts_with('('));
         let mut lines = Vec::new();
         match self.language {
             Language::English => {
@@ -70,9 +69,7 @@ impl Heartbeat {
                     (_, None) => format!("Earlier entries: {count}."),
                     (_, Some(last)) => format!("Earlier entries: {count}. Last time: “{last}”"),
                 });
-                if !next.is_empty() {
-                    lines.push(format!("Next, as the plan says: “{next}”"));
-                }
+                lines.extend(next.map(|next| format!("Next, as the plan says: “{next}”")));
             }
             Language::Chinese => {
                 lines.push("这是一次没有语言模型的心跳：除了把这条线索接上，什么也没有做。".to_owned());
@@ -81,9 +78,7 @@ impl Heartbeat {
                     (_, None) => format!("之前的记录：{count} 条。"),
                     (_, Some(last)) => format!("之前的记录：{count} 条。上次：“{last}”"),
                 });
-                if !next.is_empty() {
-                    lines.push(format!("接下来，按计划：“{next}”"));
-                }
+                lines.extend(next.map(|next| format!("接下来，按计划：“{next}”")));
             }
         }
         lines.join("\n")
@@ -136,10 +131,16 @@ mod tests {
 
     #[test]
     fn a_later_run_counts_and_quotes() {
-        let progress = "## progress so far (your own past entries, oldest first)\n\n### 2026-05-10T14:32:11Z\n\nRead chapter 1.\nMore.\n\n### 2026-05-11T14:30:05Z\n\n> Re-read chapter 4.\n> ### not a stamp\n";
+        let progress = "## progress so far (your own past entries, oldest first)\n\n### 2026-05-10T14:32:11Z\n\nRead chapter 1.\nMore.\n\n### 2026-05-11T14:30:05Z\n\n> Re-read chapter 4.\n> ### not a stamp\n## why\n\nDo one step of it now.\n";
         let entry = read(&message("学 Rust", "> 读第四章", progress)).unwrap().entry();
         assert!(entry.contains("2 条。上次：“Re-read chapter 4.”"), "{entry}");
         assert!(entry.ends_with("按计划：“读第四章”"), "{entry}");
+    }
+
+    #[test]
+    fn a_desire_without_a_plan_names_none() {
+        let entry = read(&message("learn", "(you have written no plan yet)", "")).unwrap().entry();
+        assert!(entry.ends_with("This is the first entry."), "{entry}");
     }
 
     #[test]
