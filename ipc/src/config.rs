@@ -72,7 +72,7 @@ impl Heartbeat {
     }
 }
 
-/// Restart intensity: more than `deaths_max` deaths within `deaths_window` park a child.
+/// When a child counts as failed. Restart intensity: more than `deaths_max` deaths within `deaths_window` park a child.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Supervisor {
@@ -80,11 +80,17 @@ pub struct Supervisor {
     pub deaths_max: u32,
     /// Within what time.
     pub deaths_window: SignedDuration,
+    /// How long a child may take until it says that it is ready.
+    pub ready_max: SignedDuration,
 }
 
 impl Default for Supervisor {
     fn default() -> Self {
-        Self { deaths_max: 5, deaths_window: SignedDuration::from_secs(60) }
+        Self {
+            deaths_max: 5,
+            deaths_window: SignedDuration::from_secs(60),
+            ready_max: SignedDuration::from_secs(20),
+        }
     }
 }
 
@@ -148,8 +154,10 @@ impl Config {
         if !config.heartbeat.turn_max.is_positive() {
             return wrong("heartbeat.turn_max", "a turn needs some time, as in `10m`".into());
         }
-        if config.supervisor.deaths_max == 0 || !config.supervisor.deaths_window.is_positive() {
-            return wrong("supervisor", "`deaths_max` and `deaths_window` must be above zero".into());
+        let times = [config.supervisor.deaths_window, config.supervisor.ready_max];
+        if config.supervisor.deaths_max == 0 || !times.iter().all(SignedDuration::is_positive) {
+            let why = "`deaths_max`, `deaths_window` and `ready_max` must be above zero";
+            return wrong("supervisor", why.into());
         }
         if config.model.silence_max.is_some_and(|silence| !silence.is_positive()) {
             return wrong("model.silence_max", "it must be above zero, as in `2m`".into());

@@ -45,7 +45,7 @@ impl Policy {
         Self {
             deaths_max: usize::try_from(config.deaths_max).unwrap_or(usize::MAX),
             deaths_window: config.deaths_window.unsigned_abs(),
-            ready_max: Duration::from_secs(20),
+            ready_max: config.ready_max.unsigned_abs(),
             stop_max: Duration::from_secs(8),
             stable_after: Duration::from_secs(10),
             pause_first: Duration::from_millis(50),

@@ -50,11 +50,12 @@ fn b8_a_child_and_its_grandchild_that_ignore_the_wish_to_end_are_ended() {
 
 #[test]
 fn a_child_that_is_never_ready_is_said_to_be_so() {
-    let world = World::new();
+    let world = World::configured("[supervisor]\nready_max = \"200ms\"\n");
     world.misbehave("lisa-heartbeat", "never-ready");
     let up = world.lisa(&["up", "--detach"]);
-    assert_ne!(up.code, 0, "{up:?}");
-    assert!(up.stderr.contains("heartbeat"), "{up:?}");
+    assert_eq!(up.code, 1, "{up:?}");
+    assert!(up.stderr.contains("heartbeat is parked"), "{up:?}");
+    assert_eq!(world.process("agent")["state"], "ready");
 }
 
 #[test]
