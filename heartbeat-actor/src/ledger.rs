@@ -11,13 +11,14 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{File, OpenOptions},
-    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    io,
     path::{Path, PathBuf},
 };
 
-use ipc::contract::heartbeat::{Outcome, RunReport};
+use ipc::{
+    contract::heartbeat::{Outcome, RunReport},
+    lines,
+};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -137,7 +138,7 @@ impl Book {
             Err(source) => return Err(LedgerError { attempt: "read", path: path.to_owned(), source }),
         };
         let mut ledger = Ledger::default();
-        for line in bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()) {
+        for line in lines::parse(&bytes) {
             ledger.fold(line);
         }
         Ok(Self { path: path.to_owned(), ledger })
@@ -149,13 +150,7 @@ impl Book {
             if let Some(folder) = self.path.parent() {
                 std::fs::create_dir_all(folder)?;
             }
-            let mut file =
-                OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&self.path)?;
-            let mut bytes = if ends_torn(&mut file)? { vec![b'\n'] } else { Vec::new() };
-            serde_json::to_writer(&mut bytes, &line)?;
-            bytes.push(b'\n');
-            file.write_all(&bytes)?;
-            file.sync_data()
+            lines::append(&self.path, &line, true)
         };
         write().map_err(|source| LedgerError { attempt: "append to", path: self.path.clone(), source })?;
         self.ledger.fold(line);
@@ -163,19 +158,10 @@ impl Book {
     }
 }
 
-fn ends_torn(file: &mut File) -> io::Result<bool> {
-    if file.metadata()?.len() == 0 {
-        return Ok(false);
-    }
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    Ok(last != [b'\n'])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -194,7 +180,7 @@ mod tests {
         book.write(Line::Seen { task: "desire:a".into(), at: at(9) }).unwrap();
         assert_eq!(book.ledger.anchor("desire:a"), Some(at(1)), "it is first seen once");
         book.write(claim("1", 20)).unwrap();
-        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"type\":\"en").unwrap();
+        std::fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"type\":\"en").unwrap();
 
         let mut book = Book::open(&path).unwrap();
         assert_eq!(

@@ -8,6 +8,7 @@
 //!  server     bounded queues, bounded requests in flight                   (how to answer)
 //!  client     reconnects by itself, asks again with the same request id    (how to ask)
 //!  child      the brief a child is born with, the lifeline, the report     (the door of a process)
+//!  lines      files of one object a line
 //!  home       where things lie on disk · config  what a person may set
 //! ```
 //!
@@ -24,6 +25,7 @@ pub mod exit;
 pub mod hello;
 pub mod home;
 pub mod id;
+pub mod lines;
 pub mod log;
 pub mod server;
 pub mod text;

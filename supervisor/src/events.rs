@@ -5,13 +5,14 @@
 
 use std::{
     collections::VecDeque,
-    fs::{File, OpenOptions},
-    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    io,
     path::{Path, PathBuf},
 };
 
-use ipc::contract::chat::{Cursor, Event, Events};
+use ipc::{
+    contract::chat::{Cursor, Event, Events},
+    lines,
+};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tracing::warn;
@@ -29,7 +30,6 @@ const TAIL_BYTES: u64 = 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct EventLog {
     path: PathBuf,
-    file: File,
     epoch: u64,
     seq: u64,
     kept: VecDeque<Event>,
@@ -38,24 +38,19 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
-    /// Opens the log at `path` and begins the next epoch. A torn last line is ended, not continued.
+    /// Opens the log at `path` and begins the next epoch. It begins to count its events from 1.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        let (tail, whole) = tail_of(path)?;
-        let mut kept: VecDeque<Event> =
-            tail.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let (tail, whole) = lines::tail(path, TAIL_BYTES)?;
+        let mut kept: VecDeque<Event> = lines::parse(&tail).into();
         let forgot = !whole || kept.len() > KEPT_MAX;
         while kept.len() > KEPT_MAX {
             kept.pop_front();
         }
         let epoch = kept.back().map_or(0, |event| event.epoch) + 1;
-        let mut file = append_to(path)?;
-        if !tail.is_empty() && !tail.ends_with('\n') {
-            file.write_all(b"\n")?;
-        }
-        Ok(Self { path: path.to_owned(), file, epoch, seq: 0, kept, forgot })
+        Ok(Self { path: path.to_owned(), epoch, seq: 0, kept, forgot })
     }
 
     /// Which supervisor of the home this is.
@@ -92,38 +87,18 @@ impl EventLog {
         Events { events, gap }
     }
 
-    fn write(&mut self, event: &Event) -> io::Result<()> {
-        if self.file.metadata()?.len() > FILE_BYTES_MAX {
+    fn write(&self, event: &Event) -> io::Result<()> {
+        if std::fs::metadata(&self.path).is_ok_and(|metadata| metadata.len() > FILE_BYTES_MAX) {
             std::fs::rename(&self.path, older(&self.path))?;
-            self.file = append_to(&self.path)?;
         }
-        let mut line = serde_json::to_vec(event)?;
-        line.push(b'\n');
-        self.file.write_all(&line)
+        lines::append(&self.path, event, false)
     }
-}
-
-fn append_to(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
-}
-
-/// The last part of the file at `path` as text, and whether that is all of it.
-fn tail_of(path: &Path) -> io::Result<(String, bool)> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((String::new(), true)),
-        Err(error) => return Err(error),
-    };
-    let from = file.metadata()?.len().saturating_sub(TAIL_BYTES);
-    file.seek(SeekFrom::Start(from))?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok((String::from_utf8_lossy(&bytes).into_owned(), from == 0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     fn record(log: &mut EventLog, kind: &str) -> Event {
         log.record(kind, Map::new(), Timestamp::UNIX_EPOCH)
