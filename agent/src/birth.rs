@@ -36,7 +36,7 @@ Claim no past and no person: nothing has happened yet.";
 /// Why she is not born.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BirthError {
-    #[error("she is not born yet, and the soul did not answer")]
+    #[error("whether she is born could not be asked")]
     Soul(#[from] AskError),
     #[error("she is not born yet: {0}")]
     Refused(String),
@@ -65,6 +65,8 @@ pub(crate) async fn ensure(mind: &Mind) -> Result<(), BirthError> {
             report_facts([("unborn", "")]);
             Ok(())
         }
+        // only the soul knows; where it did not answer there is nothing to make known
+        Err(error @ BirthError::Soul(_)) => Err(error),
         Err(error) => {
             report_facts([("unborn", &chain(&error))]);
             Err(error)

@@ -208,7 +208,7 @@ struct Task {
 
 impl Task {
     async fn run(mut self) -> (Box<Transcript>, Reply) {
-        let voice = Voice::new(self.mind.notices.clone(), &self.transcript.header.id);
+        let voice = Voice::new(self.mind.notices.clone(), &self.transcript.header.id, &self.request);
         let (stop, error) = match self.turn(&voice).await {
             Ok(ended) => (stop_reason(ended.stop), None),
             Err(error) => {
@@ -227,7 +227,6 @@ impl Task {
     }
 
     async fn turn(&mut self, voice: &Voice) -> Result<Ended, TaskError> {
-        birth::ensure(&self.mind).await?;
         if self.transcript.turn(&self.request).is_some() {
             info!(request = %self.request, "taking up a turn of an earlier life");
             voice.note("\n[the agent was restarted in the middle of this reply, and begins it again]\n");
@@ -237,8 +236,9 @@ impl Task {
                 .say(message, Some(&self.request), self.mind.now())
                 .await
                 .map_err(TurnError::from)?;
-            voice.heard(&self.text, &self.request);
+            voice.heard(&self.text);
         }
+        birth::ensure(&self.mind).await?;
         let work = Work { request: self.request.clone(), run: None, tools: None };
         Ok(think::run(&self.mind, &mut self.transcript, &work, voice, &self.cancel).await?)
     }

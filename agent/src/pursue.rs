@@ -75,7 +75,7 @@ async fn turn(
     work: &Work,
     cancel: &CancellationToken,
 ) -> Result<Ended, TurnError> {
-    let voice = Voice::new(mind.notices.clone(), &transcript.header.id);
+    let voice = Voice::new(mind.notices.clone(), &transcript.header.id, &work.request);
     transcript.say(Message::user(prompt), Some(&work.request), mind.now()).await?;
     think::run(mind, transcript, work, &voice, cancel).await
 }

@@ -13,12 +13,13 @@ use serde_json::{Value, json};
 pub(crate) struct Voice {
     notices: Notices<Agent>,
     session: String,
+    turn: RequestId,
 }
 
 impl Voice {
-    /// A voice for a session.
-    pub(crate) fn new(notices: Notices<Agent>, session: &str) -> Self {
-        Self { notices, session: session.to_owned() }
+    /// A voice for one turn in a session.
+    pub(crate) fn new(notices: Notices<Agent>, session: &str, turn: &RequestId) -> Self {
+        Self { notices, session: session.to_owned(), turn: turn.clone() }
     }
 
     /// More of her reply.
@@ -39,9 +40,9 @@ impl Voice {
     }
 
     /// What a person said, to those who did not say it.
-    pub(crate) fn heard(&self, text: &str, request: &RequestId) {
+    pub(crate) fn heard(&self, text: &str) {
         let chunk = SessionUpdate::UserMessageChunk(acp::ContentChunk::new(text.into()));
-        self.say(Audience::Others(request.clone()), &chunk);
+        self.say(Audience::Others(self.turn.clone()), &chunk);
     }
 
     /// A tool begins.
@@ -66,6 +67,7 @@ impl Voice {
         self.notices.tell(&Notice::Update {
             session: self.session.clone(),
             audience,
+            turn: Some(self.turn.clone()),
             acp: "session/update".to_owned(),
             params: update_params(&self.session, update),
         });

@@ -161,8 +161,11 @@ impl Link {
     ) -> Result<T, LinkError> {
         let late = |_| LinkError::Late { method: method.to_owned(), patience };
         let answer = timeout(patience, async {
-            let id = self.send(method, params).await?;
-            self.answer_to(&id).await
+            match self.send(method, params).await {
+                Ok(id) => self.answer_to(&id).await,
+                Err(LinkError::Gone) => Err(self.last_words().await),
+                Err(error) => Err(error),
+            }
         });
         let value = answer.await.map_err(late)??;
         serde_json::from_value(value).map_err(|error| {
@@ -194,13 +197,26 @@ impl Link {
     async fn answer_to(&mut self, id: &Id) -> Result<Value, LinkError> {
         loop {
             match self.read().await? {
-                Heard::Answer(answer) if answer.id == *id => return Ok(answer.outcome?),
+                // an error without an id is about the connection itself
+                Heard::Answer(answer)
+                    if answer.id == *id || (answer.id == Id::Null && answer.outcome.is_err()) =>
+                {
+                    return Ok(answer.outcome?);
+                }
                 Heard::Answer(_) => {}
                 Heard::News(_) if self.news.len() >= NEWS_MAX => {
                     return Err(LinkError::Unintelligible("it tells a lot and does not answer".to_owned()));
                 }
                 Heard::News(news) => self.news.push_back(news),
             }
+        }
+    }
+
+    /// What the other end said before it hung up: why it did, or nothing.
+    async fn last_words(&mut self) -> LinkError {
+        match self.read().await {
+            Ok(Heard::Answer(Response { id: Id::Null, outcome: Err(error) })) => LinkError::Refused(error),
+            Ok(_) | Err(_) => LinkError::Gone,
         }
     }
 

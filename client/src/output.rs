@@ -8,7 +8,10 @@ use std::{
     io::{self, ErrorKind, IsTerminal as _, Write as _},
 };
 
-use ipc::exit::{Exit, Fault};
+use ipc::{
+    exit::{Exit, Fault},
+    text::is_direction,
+};
 use serde::Serialize;
 
 /// Whether data is read by eyes.
@@ -69,13 +72,14 @@ pub(crate) fn json_line(value: &impl Serialize) -> String {
     escaped
 }
 
-/// `text` with every control character but line end and tab replaced by a picture of it.
+/// `text` with every control character but line end and tab replaced by a picture of it, and so every one that turns the
+/// direction of what stands behind it.
 pub(crate) fn visible(text: &str) -> String {
     let picture = |c: char| match c {
         '\n' | '\t' => c,
         '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or(char::REPLACEMENT_CHARACTER),
         '\u{7f}' => '\u{2421}',
-        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c if c.is_control() || is_direction(c) => char::REPLACEMENT_CHARACTER,
         c => c,
     };
     text.chars().map(picture).collect()

@@ -90,7 +90,9 @@ fn model(status: &Status) -> String {
 
 fn oneself(status: &Status) -> String {
     if status.soul.name.is_empty() {
-        return "not born yet".to_owned();
+        let soul_is_there =
+            status.processes.iter().any(|process| process.name == "soul" && process.state == "ready");
+        return if soul_is_there { "not born yet" } else { "unknown: the soul has not said" }.to_owned();
     }
     let commit = status.soul.commit.as_deref().map_or("none", short);
     let name = one_line(&status.soul.name, 80);
@@ -180,9 +182,11 @@ epoch    3
         let mut status = sample(vec![]);
         (status.model, status.soul, status.run) =
             (String::new(), SoulStatus::default(), "/tmp/lisa-0/x".into());
-        let screen = screen(&status);
-        assert!(screen.contains("not born yet") && screen.contains("the agent has not said"), "{screen}");
-        assert!(screen.contains("sockets  /tmp/lisa-0/x"), "{screen}");
+        let said = screen(&status);
+        assert!(said.contains("the soul has not said") && said.contains("the agent has not said"), "{said}");
+        assert!(said.contains("sockets  /tmp/lisa-0/x"), "{said}");
+        let unborn = Status { processes: vec![process("soul", "ready", None)], ..status };
+        assert!(screen(&unborn).contains("not born yet"), "{}", screen(&unborn));
     }
 
     #[test]

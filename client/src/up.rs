@@ -68,16 +68,15 @@ pub(crate) fn become_the_supervisor(home: &Home) -> Fault {
 
 /// Starts her in the background where none is running, waits until she is awake, and talks where that is asked for.
 pub(crate) async fn detached(home: &Home, json: bool, asked: &Up) -> Result<(), Fault> {
-    let status = match Link::open(home).await {
-        Ok(mut link) => {
-            let status = status::ask(&mut link).await?;
+    let status = match look(home).await? {
+        Some(status) => {
             if !asked.chat {
                 output::aside(&format!("already running, {}", pid(&status)));
             }
             status
         }
-        Err(LinkError::NoSupervisor { .. }) => start(home).await?,
-        Err(error) => return Err(error.into()),
+        // nobody is there, or was just on the way out
+        None => start(home).await?,
     };
     if asked.chat {
         return chat::from_up(home, json).await;

@@ -98,7 +98,9 @@ impl Default for Supervisor {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file is there but cannot be read.
-    #[error("could not read the configuration at `{path}`")]
+    #[error(
+        "could not read the configuration at `{path}`; make it a text file in UTF-8, or move it away for the defaults"
+    )]
     Read {
         /// The file.
         path: PathBuf,
@@ -130,10 +132,15 @@ pub enum ConfigError {
 impl Config {
     /// Reads the file at `path`; one that does not exist is an empty one.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let unreadable = |source| Err(ConfigError::Read { path: path.to_owned(), source });
+        // a pipe would be waited on for ever
+        if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            return unreadable(std::io::Error::other("it is not a file"));
+        }
         match std::fs::read_to_string(path) {
             Ok(text) => Self::parse(&text, path),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(source) => Err(ConfigError::Read { path: path.to_owned(), source }),
+            Err(source) => unreadable(source),
         }
     }
 

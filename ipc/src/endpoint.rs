@@ -148,15 +148,22 @@ impl Claim {
         let lock = lock_file(&path.with_added_extension("lock"), CLAIM_PATIENCE)
             .await?
             .ok_or_else(|| EndpointError::Held { path: path.to_owned() })?;
+        let claim = Self { path: path.to_owned(), _lock: lock };
+        claim.clear()?;
+        Ok(claim)
+    }
+
+    /// Removes a socket that nobody serves any more; anything else that lies there is in the way.
+    pub fn clear(&self) -> Result<(), EndpointError> {
+        let path = &self.path;
         match std::fs::symlink_metadata(path) {
             Ok(metadata) if metadata.file_type().is_socket() => {
-                std::fs::remove_file(path).map_err(failed("remove the stale socket", path))?;
+                std::fs::remove_file(path).map_err(failed("remove the stale socket", path))
             }
-            Ok(_) => return Err(EndpointError::InTheWay { path: path.to_owned() }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed("look at", path)(error)),
+            Ok(_) => Err(EndpointError::InTheWay { path: path.clone() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(failed("look at", path)(error)),
         }
-        Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
     /// What was claimed.
@@ -194,6 +201,30 @@ pub async fn lock_file(path: &Path, patience: Duration) -> Result<Option<File>, 
 pub struct Endpoint {
     listener: Listener,
     claim: Claim,
+    place: Place,
+}
+
+/// Which file a socket is: another one of the same name is another socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    device: u64,
+    inode: u64,
+}
+
+impl Place {
+    /// What lies at `path` now.
+    pub fn of(path: &Path) -> Option<Self> {
+        let metadata = std::fs::symlink_metadata(path).ok()?;
+        Some(Self { device: metadata.dev(), inode: metadata.ino() })
+    }
+}
+
+fn bind(path: &Path) -> Result<(Listener, Place), EndpointError> {
+    let name = path.to_fs_name::<GenericFilePath>().map_err(failed("name the socket", path))?;
+    let options = ListenerOptions::new().name(name).reclaim_name(false).mode(0o600);
+    let listener = options.create_tokio().map_err(failed("listen on", path))?;
+    let gone = || failed("look at", path)(io::ErrorKind::NotFound.into());
+    Ok((listener, Place::of(path).ok_or_else(gone)?))
 }
 
 /// What [`Endpoint::accept`] came to.
@@ -209,10 +240,21 @@ impl Endpoint {
     /// Claims `path` and listens there.
     pub async fn listen(path: &Path) -> Result<Self, EndpointError> {
         let claim = Claim::take(path).await?;
-        let name = path.to_fs_name::<GenericFilePath>().map_err(failed("name the socket", path))?;
-        let options = ListenerOptions::new().name(name).reclaim_name(false).mode(0o600);
-        let listener = options.create_tokio().map_err(failed("listen on", path))?;
-        Ok(Self { listener, claim })
+        let (listener, place) = bind(path)?;
+        Ok(Self { listener, claim, place })
+    }
+
+    /// Listens again where the socket's file was taken away by somebody; whether it had to. Who is connected stays so.
+    ///
+    /// The claim is still ours, so nobody else can be listening there by right.
+    pub fn mend(&mut self) -> Result<bool, EndpointError> {
+        let path = self.claim.path();
+        if Place::of(path) == Some(self.place) {
+            return Ok(false);
+        }
+        self.claim.clear()?;
+        (self.listener, self.place) = bind(path)?;
+        Ok(true)
     }
 
     /// Waits for a caller. An error is one of the system (descriptors have run out): back off and ask again (B24).
@@ -314,6 +356,20 @@ mod tests {
             std::fs::write(&path, "somebody's").unwrap();
             assert!(matches!(Claim::take(&path).await, Err(EndpointError::InTheWay { .. })));
             assert_eq!(std::fs::read_to_string(&path).unwrap(), "somebody's");
+        });
+    }
+
+    #[test]
+    fn b3_a_socket_that_was_taken_away_is_made_again() {
+        runtime().block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("soul.sock");
+            let mut endpoint = Endpoint::listen(&path).await.unwrap();
+            assert!(!endpoint.mend().unwrap(), "nothing is wrong");
+            std::fs::remove_file(&path).unwrap();
+            assert!(connect(&path, soon()).await.is_err());
+            assert!(endpoint.mend().unwrap());
+            assert!(connect(&path, soon()).await.is_ok());
         });
     }
 

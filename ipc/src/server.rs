@@ -41,6 +41,8 @@ pub const QUEUE_FRAMES_MAX: usize = 1024;
 pub const CONNECTIONS_MAX: usize = 32;
 /// How long a caller may take to say who it is.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked whether the socket is still where callers look for it.
+const MEND_EVERY: Duration = Duration::from_secs(2);
 
 /// Who is asking.
 #[derive(Debug, Clone)]
@@ -115,17 +117,29 @@ impl<C: Contract> Notices<C> {
 
 /// Serves `endpoint` until the task is dropped.
 pub async fn serve<C: Contract, S: Service<C>>(
-    endpoint: Endpoint,
+    mut endpoint: Endpoint,
     door: Door,
     service: Arc<S>,
     notices: Notices<C>,
 ) {
     let door = Arc::new(door);
+    let mut look = tokio::time::interval(MEND_EVERY);
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut pause = Duration::from_millis(50);
     loop {
         let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
-        match endpoint.accept().await {
+        let accepted = tokio::select! {
+            accepted = endpoint.accept() => accepted,
+            _ = look.tick() => {
+                match endpoint.mend() {
+                    Ok(false) => {}
+                    Ok(true) => warn!(contract = C::NAME, "the socket had been taken away, and is there again"),
+                    Err(error) => warn!(contract = C::NAME, %error, "the socket is gone and cannot be made again"),
+                }
+                continue;
+            }
+        };
+        match accepted {
             Ok(Accepted::Peer(stream)) => {
                 pause = Duration::from_millis(50);
                 let (door, service, notices) = (door.clone(), service.clone(), notices.clone());

@@ -32,6 +32,24 @@ pub fn one_line(text: &str, chars_max: usize) -> String {
     format!("{}…", prefix(&line, chars_max.saturating_sub(1)))
 }
 
+/// Whether `text` shows nothing: white space, control characters, and characters that are there without being seen
+/// (zero-width ones, direction marks, fillers).
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| {
+        c.is_whitespace()
+            || c.is_control()
+            || is_direction(c)
+            || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+                | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}'
+                | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}')
+    })
+}
+
+/// Whether a character changes the direction of the text behind it, and so can make it look like another.
+pub fn is_direction(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// The nearest of `known` to what was typed, where one is near enough to be worth suggesting.
 pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let typed = typed.to_lowercase();
@@ -62,6 +80,16 @@ mod tests {
     fn one_line_is_one_line() {
         assert_eq!(one_line("a\n\n b\tc\u{7}d", 80), "a b c d");
         assert_eq!(one_line("一二三四五", 3), "一二…");
+    }
+
+    #[test]
+    fn what_shows_nothing_is_blank() {
+        for blank in ["", " \n\t", "\u{200b}\u{3000}\n", "\u{202e}\u{feff}", "\0\u{1b}", "\u{3164}\u{ad}"] {
+            assert!(is_blank(blank), "{blank:?}");
+        }
+        for seen in ["a", "灯", "\u{200d}👩", ".", "\u{202e}x"] {
+            assert!(!is_blank(seen), "{seen:?}");
+        }
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl Text {
 /// `text` trimmed, if it is neither blank nor longer than `chars_max`; the refusal names it as `what`.
 pub(crate) fn within(what: &str, text: &str, chars_max: usize) -> Result<String, String> {
     let text = trimmed(text);
-    if text.is_empty() {
+    if ipc::text::is_blank(text) {
         return Err(format!("`{what}` would be blank; give the words it should hold"));
     }
     let chars = ipc::text::chars(text);

@@ -103,6 +103,7 @@ impl Reader<'_> {
 
     fn text(&mut self, text: Text) -> Told {
         let path = text.path();
+        let noticed = self.notices.len();
         let mut read = self.utf8(path).unwrap_or_default();
         if read.len() > TEXT_BYTES_MAX {
             self.notices
@@ -110,6 +111,10 @@ impl Reader<'_> {
             read.clear();
         }
         let read = trimmed(&read).to_owned();
+        if let Some(unread) = self.notices.get(noticed) {
+            // an empty text must not pass for what she is
+            return Told { text: read, notice: Some(unread.clone()) };
+        }
         let notice = text.notice(&read);
         self.notices.extend(notice.clone());
         Told { text: read, notice }

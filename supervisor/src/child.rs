@@ -207,7 +207,11 @@ impl Child {
             Phase::Killing { asked: false, .. } => {
                 ("starting", Some("it was not ready in time and was killed".to_owned()))
             }
-            Phase::Parked { why } => ("parked", Some(format!("{why}; read `{}`", self.log.display()))),
+            Phase::Parked { why } => {
+                let said =
+                    spawn::last_words(&self.log).map(|said| format!(", saying: {said}")).unwrap_or_default();
+                ("parked", Some(format!("{why}{said}; `{}` has more", self.log.display())))
+            }
         };
         let view = View {
             state: name,

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! It promises: one supervisor a home; every death of a child is seen, told and answered by the policy of
-//! [`lifecycle`]; nothing it does waits for a child without a deadline; a client stays attached; nothing outlives it.
+//! `lifecycle`; nothing it does waits for a child without a deadline; a client stays attached; nothing outlives it.
 
 mod board;
 mod chat;
@@ -25,7 +25,7 @@ use std::{
 use ipc::{
     client::{Client, Credentials},
     config::Config,
-    endpoint::{Claim, EndpointError, lock_file, our_uid, private_folder},
+    endpoint::{Claim, EndpointError, Place, lock_file, our_uid, private_folder},
     exit::{Exit, Fault},
     hello::{Keyring, Role, Secret},
     home::{Home, Run},
@@ -34,7 +34,6 @@ use jiff::Timestamp;
 use nix::sys::stat::{Mode, umask};
 use ractor::Actor;
 use tokio::{
-    net::UnixListener,
     signal::unix::{SignalKind, signal},
     sync::{mpsc, watch},
 };
@@ -44,7 +43,7 @@ use crate::{
     board::Board,
     chat::{
         desk::{self, Desk},
-        door,
+        door::{self, Door},
         hub::{Hub, HubMsg},
     },
     child::Child,
@@ -54,6 +53,9 @@ use crate::{
 
 /// How long a predecessor that is on its way out is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether the home is still where it was.
+const HOME_LOOK_EVERY: Duration = Duration::from_secs(3);
 
 /// Keeps Lisa alive in `home` until asked to stop by a signal or a client.
 pub async fn run(home: Home) -> Result<(), Fault> {
@@ -75,8 +77,7 @@ struct Ground {
     run: Run,
     config: Config,
     log: EventLog,
-    listener: UnixListener,
-    _socket: Claim,
+    door: Door,
     _lock: std::fs::File,
 }
 
@@ -87,10 +88,11 @@ impl Ground {
         let config = Config::read(&home.config()).map_err(Fault::configuration)?;
         let run = make_run(&home).map_err(Fault::configuration)?;
         let socket = Claim::take(&run.chat_socket()).await.map_err(Fault::configuration)?;
-        let listener = UnixListener::bind(socket.path()).map_err(failed("listen on", socket.path()))?;
+        let path = socket.path().to_owned();
+        let door = Door::open(socket).map_err(failed("listen on", &path))?;
         let events = home.logs().join("events.jsonl");
         let log = EventLog::open(&events).map_err(failed("open the event log at", &events))?;
-        Ok(Self { home, run, config, log, listener, _socket: socket, _lock: lock })
+        Ok(Self { home, run, config, log, door, _lock: lock })
     }
 }
 
@@ -194,7 +196,7 @@ impl Signals {
 }
 
 async fn live(ground: Ground, mut signals: Signals) -> Result<(), Fault> {
-    let Ground { home, run, config, log, listener, _socket, _lock } = ground;
+    let Ground { home, run, config, log, door, _lock } = ground;
     let secrets = Secrets::fresh();
     let (board, seen) = watch::channel(Board::new(&home, &run, log.epoch()));
     let (hub, _) = Actor::spawn(None, Hub, ()).await.map_err(Fault::again)?;
@@ -211,7 +213,7 @@ async fn live(ground: Ground, mut signals: Signals) -> Result<(), Fault> {
     tokio::spawn(desk::hear_soul(soul_news, soul.clone(), house.clone()));
     let desk =
         Desk { agent, soul, heartbeat, board: seen.clone(), house: house.clone(), hub: hub.clone(), answers };
-    tokio::spawn(door::serve(listener, Arc::new(desk), hub.clone()));
+    tokio::spawn(door::serve(door, Arc::new(desk), hub.clone()));
 
     let binaries = binaries()?;
     let child = |role: Role, binary: &str| Child {
@@ -232,8 +234,17 @@ async fn live(ground: Ground, mut signals: Signals) -> Result<(), Fault> {
     ];
     house.cast(HouseMsg::Open { children }).map_err(Fault::again)?;
     info!(home = %home.path().display(), build = ipc::BUILD, "the supervisor is up");
+    let place = Place::of(home.path());
+    let mut look = tokio::time::interval(HOME_LOOK_EVERY);
     loop {
         tokio::select! {
+            _ = look.tick() => {
+                // a home under another name would be started a second time, with two processes on one self
+                if Place::of(home.path()) != place {
+                    warn!(home = %home.path().display(), "the home was moved or removed; stopping");
+                    let _ = house.cast(HouseMsg::Stop { by: "the home is gone" });
+                }
+            }
             by = signals.next() => {
                 // a second wish changes nothing: the order of stopping has deadlines of its own
                 if house.cast(HouseMsg::Stop { by }).is_err() {

@@ -184,6 +184,17 @@ pub(crate) fn open_log(path: &Path) -> io::Result<std::fs::File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
+/// The last line of a log, without the time and the place that stand before what is said.
+pub(crate) fn last_words(path: &Path) -> Option<String> {
+    let (tail, _) = ipc::lines::tail(path, 8 * 1024).ok()?;
+    let tail = String::from_utf8_lossy(&tail).into_owned();
+    let line = tail.lines().rfind(|line| !line.trim().is_empty())?;
+    let said =
+        ["ERROR", " WARN", " INFO"].iter().find_map(|level| Some(line.split_once(level)?.1)).unwrap_or(line);
+    let said = said.split_once(": ").map_or(said, |(_, said)| said);
+    Some(ipc::text::one_line(said, 400))
+}
+
 /// Where a log is moved aside to.
 pub(crate) fn older(path: &Path) -> PathBuf {
     path.with_added_extension("1")
@@ -208,6 +219,18 @@ mod tests {
         check("GIT_DIR", false, false);
         check("GIT_CONFIG_GLOBAL", false, false);
         check("LD_PRELOAD", false, false);
+    }
+
+    #[test]
+    fn the_last_words_are_what_was_said_not_when_and_where() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent.log");
+        assert_eq!(last_words(&path), None);
+        let line = "2026-11-30T21:06:52Z ERROR ipc::child: agent ends: `name` is missing: add it\n\n";
+        std::fs::write(&path, format!("first\n{line}")).unwrap();
+        assert_eq!(last_words(&path).as_deref(), Some("agent ends: `name` is missing: add it"));
+        std::fs::write(&path, "thread 'main' panicked\n").unwrap();
+        assert_eq!(last_words(&path).as_deref(), Some("thread 'main' panicked"));
     }
 
     #[test]

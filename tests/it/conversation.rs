@@ -151,3 +151,38 @@ fn a_journal_entry_is_a_commit_and_no_rebuild() {
     assert!(world.lisa(&["soul", "show", "journal"]).ok().contains("the fog came in early"));
     world.soul_is_whole();
 }
+
+#[test]
+fn b22_callers_of_one_session_at_once_get_each_its_own_reply() {
+    let world = World::new();
+    world.up_and_born();
+    world.lisa(&["chat", "hello"]).ok();
+    std::thread::scope(|scope| {
+        let ask = |n: u32| {
+            let world = &world;
+            scope.spawn(move || world.lisa(&["chat", &format!("write in your journal: mix {n}")]).ok())
+        };
+        let asked: Vec<_> = (0..6).map(ask).collect();
+        let receipts: Vec<String> = asked.into_iter().map(|reply| reply.join().unwrap()).collect();
+        for receipt in &receipts {
+            assert_eq!(receipt.matches("commit `").count(), 1, "one receipt each: {receipts:?}");
+        }
+        let mut commits: Vec<_> =
+            receipts.iter().filter_map(|r| r.split("commit `").nth(1)?.get(..10)).collect();
+        commits.sort_unstable();
+        commits.dedup();
+        assert_eq!(commits.len(), 6, "and no two the same: {receipts:?}");
+    });
+    world.soul_is_whole();
+}
+
+#[test]
+fn a_client_that_stops_sending_still_hears_the_answer() {
+    let world = World::new();
+    world.up_and_born();
+    let mut chat = world.chat();
+    let session = chat.new_session();
+    let prompt = chat.begin(&session, "who are you?");
+    chat.stop_sending();
+    assert!(chat.finish(prompt).outcome.is_ok());
+}

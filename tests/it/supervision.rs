@@ -111,3 +111,54 @@ fn b23_a_child_has_nothing_open_but_what_it_was_given() {
     let environment = String::from_utf8_lossy(&environment).into_owned();
     assert!(!environment.contains("secret") && !environment.contains("LISA_HOME"), "{environment}");
 }
+
+#[test]
+fn b3_sockets_that_were_taken_away_are_there_again() {
+    let world = World::new();
+    world.up_and_born();
+    let mut chat = world.chat();
+    let session = chat.new_session();
+    for socket in ["chat", "soul", "agent", "heartbeat"] {
+        std::fs::remove_file(world.home().join(format!("run/{socket}.sock"))).unwrap();
+    }
+    assert!(chat.say(&session, "who are you?").outcome.is_ok(), "who is attached notices nothing");
+    eventually(secs(10), "newcomers find her again", || (world.lisa(&["status"]).code == 0).then_some(()));
+    let agent = world.kill("agent");
+    world.back("agent", agent);
+    assert!(chat.say(&session, "who are you?").outcome.is_ok(), "so do her own processes");
+    assert_eq!(world.lisa(&["down"]).code, 0);
+}
+
+#[test]
+fn a_home_that_is_moved_away_is_not_served_under_its_old_name() {
+    let world = World::new();
+    world.up_and_born();
+    let elsewhere = world.folder().join("moved");
+    std::fs::rename(world.home(), &elsewhere).unwrap();
+    eventually(secs(15), "everything has ended", || world.alive().is_empty().then_some(()));
+    assert!(!world.home().exists(), "nothing was made again at the old place");
+    let world = world.with_home(elsewhere);
+    world.up();
+    assert!(world.lisa(&["chat", "who are you?"]).ok().contains("Lisa"));
+}
+
+#[test]
+fn more_clients_than_there_are_places_are_told_so() {
+    let world = World::new();
+    world.up_and_born();
+    let attached: Vec<_> = (0..256).map(|_| world.chat()).collect();
+    let status = world.lisa(&["status"]);
+    assert!(status.code == 1 && status.stderr.contains("256 clients"), "{status:?}");
+    drop(attached);
+    eventually(secs(10), "there is room again", || (world.lisa(&["status"]).code == 0).then_some(()));
+}
+
+#[test]
+fn a_start_right_after_the_supervisor_was_killed_starts_another() {
+    let world = World::new();
+    world.up_and_born();
+    for _ in 0..5 {
+        world.kill_supervisor();
+        world.up();
+    }
+}

@@ -156,6 +156,10 @@ impl Transcript {
         if session_id.to_string() != self.session {
             return Vec::new();
         }
+        // while a turn of ours is under way, what belongs to another's would pass for ours
+        if self.in_turn && params["update"]["_meta"]["lisa"]["elsewhere"] == true {
+            return Vec::new();
+        }
         match update {
             acp::SessionUpdate::AgentMessageChunk(chunk) => {
                 self.reply(&text_of(&chunk.content), chunk.message_id.map(|id| id.to_string()))

@@ -122,6 +122,8 @@ pub enum Notice {
         session: String,
         /// Who of them.
         audience: Audience,
+        /// The request whose turn it belongs to, so that whoever asked can tell its own reply from another's.
+        turn: Option<RequestId>,
         /// `session/update`.
         acp: String,
         /// Its parameters.
@@ -174,6 +176,7 @@ mod tests {
         let update = Notice::Update {
             session: "s".into(),
             audience: Audience::Everybody,
+            turn: None,
             acp: "session/update".into(),
             params: json!({}),
         };
@@ -181,7 +184,7 @@ mod tests {
             to_frame(&update),
             (
                 "update".into(),
-                json!({"session": "s", "audience": "everybody", "acp": "session/update", "params": {}})
+                json!({"session": "s", "audience": "everybody", "turn": null, "acp": "session/update", "params": {}})
             )
         );
     }

@@ -73,8 +73,8 @@ pub(crate) async fn pump(
         let msg = tokio::select! {
             biased;
             Some(told) = news.recv() => match told {
-                News::Notice(agent::Notice::Update { session, audience, acp, params }) => {
-                    HubMsg::Update { session, audience, method: acp, params }
+                News::Notice(agent::Notice::Update { session, audience, turn, acp, params }) => {
+                    HubMsg::Update { session, audience, turn, method: acp, params }
                 }
                 News::Up(_) | News::Down => continue,
             },
@@ -215,6 +215,8 @@ impl Desk {
                 biased;
                 reply = self.agent.ask_as(request_id.clone(), &request, patience) => reply.map_err(|error| error.to_string()),
                 why = self.no_use_asking(Role::Agent) => Err(why),
+                // a turn is built on who she is
+                why = self.no_use_asking(Role::Soul), if matches!(relay, Relay::Prompt { .. }) => Err(why),
             };
             let outcome = match asked {
                 Ok(agent::Reply::Relayed(result)) => Ok(result),
@@ -233,7 +235,7 @@ impl Desk {
                     Err(RpcError::new(code::INTERNAL, "the agent answered another question"))
                 }
                 Err(why) => match &relay {
-                    Relay::Prompt { session } => Ok(self.interrupt(session, &why).await),
+                    Relay::Prompt { session } => Ok(self.interrupt(session, &request_id, &why).await),
                     Relay::New | Relay::Plain | Relay::Attach { .. } | Relay::Detach { .. } => {
                         Err(RpcError::new(code::AWAY, why))
                     }
@@ -251,13 +253,14 @@ impl Desk {
     }
 
     /// Ends a prompt that nobody will answer: a statement in the session, and a stop reason every client knows.
-    async fn interrupt(&self, session: &str, why: &str) -> Value {
+    async fn interrupt(&self, session: &str, turn: &RequestId, why: &str) -> Value {
         let said = format!(
             "\n[interrupted: {why}. What you said is kept in the session; say it again when Lisa is back.]\n"
         );
         let update = HubMsg::Update {
             session: session.to_owned(),
             audience: agent::Audience::Everybody,
+            turn: Some(turn.clone()),
             method: "session/update".to_owned(),
             params: lifeline::update(session, &lifeline::note(&said)),
         };

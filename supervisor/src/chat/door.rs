@@ -4,7 +4,7 @@ use std::{io, sync::Arc, time::Duration};
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use ipc::{
-    endpoint::our_uid,
+    endpoint::{Claim, Place, our_uid},
     wire::{FrameCodec, FrameError, Id, Incoming, Message, RpcError, code},
 };
 use ractor::ActorRef;
@@ -17,7 +17,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::{
-    codec::{FramedRead, FramedWrite},
+    codec::{Framed, FramedRead, FramedWrite},
     sync::CancellationToken,
 };
 use tracing::{debug, warn};
@@ -27,25 +27,69 @@ use super::{
     hub::{ClientId, HubMsg},
 };
 
-/// How many clients may be attached at once; the next ones wait in the listener's backlog.
+/// How many clients may be attached at once; the next ones are told so and turned away.
 const CLIENTS_MAX: usize = 256;
 /// How many requests of one client may be under way at once; the next ones wait on the wire.
 const IN_FLIGHT_MAX: usize = 32;
 /// How many messages may wait for one client before it counts as not reading.
 const QUEUE_MAX: usize = 1024;
+/// How long a client may stay silent before its first request; one that never asks holds a place for nothing.
+const FIRST_WORD_PATIENCE: Duration = Duration::from_secs(30);
+/// How often it is looked whether the socket is still where clients look for it.
+const MEND_EVERY: Duration = Duration::from_secs(2);
 /// How long the last words to a client may take.
 const FAREWELL_PATIENCE: Duration = Duration::from_secs(1);
 
+/// The listener and the right to it.
+pub(crate) struct Door {
+    listener: UnixListener,
+    claim: Claim,
+    place: Option<Place>,
+}
+
+impl Door {
+    /// Listens where the claim says.
+    pub(crate) fn open(claim: Claim) -> io::Result<Self> {
+        let listener = UnixListener::bind(claim.path())?;
+        let place = Place::of(claim.path());
+        Ok(Self { listener, claim, place })
+    }
+
+    /// Listens again where the socket's file was taken away: without it nobody could even ask us to stop (B3).
+    fn mend(&mut self) {
+        if Place::of(self.claim.path()) == self.place {
+            return;
+        }
+        warn!("the chat socket was taken away; making it again");
+        let cleared = self.claim.clear().map_err(io::Error::other);
+        match cleared.and_then(|()| UnixListener::bind(self.claim.path())) {
+            Ok(listener) => (self.listener, self.place) = (listener, Place::of(self.claim.path())),
+            Err(error) => warn!(%error, "the chat socket cannot be made again; trying later"),
+        }
+    }
+}
+
 /// Takes clients until the task is dropped.
-pub(crate) async fn serve(listener: UnixListener, desk: Arc<Desk>, hub: ActorRef<HubMsg>) {
+pub(crate) async fn serve(mut door: Door, desk: Arc<Desk>, hub: ActorRef<HubMsg>) {
     let places = Arc::new(Semaphore::new(CLIENTS_MAX));
+    let mut look = tokio::time::interval(MEND_EVERY);
     let mut pause = Duration::from_millis(50);
     let mut next: ClientId = 1;
     loop {
-        let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
-        match accept(&listener).await {
+        let accepted = tokio::select! {
+            accepted = accept(&door.listener) => accepted,
+            _ = look.tick() => {
+                door.mend();
+                continue;
+            }
+        };
+        match accepted {
             Ok(Some(stream)) => {
                 pause = Duration::from_millis(50);
+                let Ok(place) = places.clone().try_acquire_owned() else {
+                    tokio::spawn(turn_away(stream));
+                    continue;
+                };
                 let (client, desk, hub) = (next, desk.clone(), hub.clone());
                 next += 1;
                 tokio::spawn(async move {
@@ -62,6 +106,20 @@ pub(crate) async fn serve(listener: UnixListener, desk: Arc<Desk>, hub: ActorRef
             }
         }
     }
+}
+
+/// Tells a client why it cannot stay, and waits a moment for it to hang up: silence would look like a hang.
+async fn turn_away(stream: UnixStream) {
+    let said =
+        format!("{CLIENTS_MAX} clients are attached already; close some, or end the supervisor by its pid");
+    let mut frames = Framed::new(stream, FrameCodec::default());
+    let error = Message::response(Id::Null, Err(RpcError::new(code::OVERLOADED, said)));
+    let farewell = async {
+        if frames.send(&error).await.is_ok() {
+            while let Some(Ok(_)) = frames.next().await {}
+        }
+    };
+    let _ = timeout(FAREWELL_PATIENCE, farewell).await;
 }
 
 /// Waits for a client; `None` when it is not of our user (B26).
@@ -113,7 +171,15 @@ async fn read_all(
     queue: mpsc::Sender<Message>,
 ) {
     let places = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
-    while let Some(frame) = incoming.next().await {
+    let mut first = true;
+    loop {
+        let frame = if first {
+            timeout(FIRST_WORD_PATIENCE, incoming.next()).await.unwrap_or_default()
+        } else {
+            incoming.next().await
+        };
+        first = false;
+        let Some(frame) = frame else { break };
         let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
         match frame {
             Ok(Incoming::Message(Message::Request(request))) => {
@@ -151,4 +217,7 @@ async fn read_all(
             }
         }
     }
+    // who only stopped sending, as a pipe does at its end, still hears what was asked for before that
+    let in_flight = u32::try_from(IN_FLIGHT_MAX).expect("a small number");
+    let _all_answered = places.acquire_many(in_flight).await;
 }

@@ -46,7 +46,7 @@ pub(crate) enum HubMsg {
     /// A turn is under way.
     Prompted { client: ClientId, request: RequestId, session: String },
     /// News of a session.
-    Update { session: String, audience: Audience, method: String, params: Value },
+    Update { session: String, audience: Audience, turn: Option<RequestId>, method: String, params: Value },
     /// The answer to a client's request, in its place behind the updates before it.
     Answer { client: ClientId, request: RequestId, message: Message },
     /// Something happened.
@@ -105,8 +105,8 @@ impl Actor for Hub {
             HubMsg::Attach { client, session } => state.attach(client, session),
             HubMsg::Detach { client, session } => state.detach(client, &session),
             HubMsg::Prompted { client, request, session } => state.prompted(client, request, session),
-            HubMsg::Update { session, audience, method, params } => {
-                state.update(&session, &audience, &method, &params);
+            HubMsg::Update { session, audience, turn, method, params } => {
+                state.update(&session, &audience, turn.as_ref(), &method, params);
             }
             HubMsg::Answer { client, request, message } => state.answer(client, &request, message),
             HubMsg::Event(event) => state.event(&event),
@@ -153,20 +153,32 @@ impl HubState {
         self.prompts.insert(request, Prompt { client, session });
     }
 
-    fn update(&mut self, session: &str, audience: &Audience, method: &str, params: &Value) {
+    /// Sends an update to those it is for. Whoever did not ask for the turn it belongs to finds it marked as from
+    /// elsewhere (`_meta.lisa.elsewhere`), since a session may have many attached and one prompt each.
+    fn update(
+        &mut self,
+        session: &str,
+        audience: &Audience,
+        turn: Option<&RequestId>,
+        method: &str,
+        params: Value,
+    ) {
+        let asker = turn.and_then(|turn| self.prompts.get(turn)).map(|prompt| prompt.client);
         let spared = match audience {
             Audience::Everybody => None,
             Audience::Others(request) => self.prompts.get(request).map(|prompt| prompt.client),
         };
-        let message = Message::notification(method, params.clone());
         let hearers: Vec<_> = self
             .clients
             .iter()
             .filter(|(id, client)| Some(**id) != spared && client.sessions.iter().any(|of| of == session))
             .map(|(id, _)| *id)
             .collect();
+        let marked = Message::notification(method, from_elsewhere(params.clone()));
+        let plain = Message::notification(method, params);
         for hearer in hearers {
-            self.send(hearer, message.clone());
+            let elsewhere = turn.is_some() && asker != Some(hearer);
+            self.send(hearer, if elsewhere { marked.clone() } else { plain.clone() });
         }
     }
 
@@ -205,7 +217,7 @@ impl HubState {
     }
 
     fn show(&mut self, session: &str, item: &ipc::acp::SessionUpdate) {
-        self.update(session, &Audience::Everybody, "session/update", &update(session, item));
+        self.update(session, &Audience::Everybody, None, "session/update", update(session, item));
     }
 
     /// Puts a message into a client's queue; a client whose queue is full is let go.
@@ -222,6 +234,14 @@ impl HubState {
             }
         }
     }
+}
+
+/// The same update, marked as belonging to a turn that somebody else asked for.
+fn from_elsewhere(mut params: Value) -> Value {
+    if params.get("update").is_some_and(Value::is_object) {
+        params["update"]["_meta"]["lisa"]["elsewhere"] = Value::Bool(true);
+    }
+    params
 }
 
 #[cfg(test)]
@@ -260,14 +280,32 @@ mod tests {
         hub.prompted(1, request.clone(), "s".into());
         hub.attach(2, "s".into());
         hub.attach(2, "t".into());
-        hub.update("s", &Audience::Others(request.clone()), "session/update", &json!({"n": 1}));
-        hub.update("s", &Audience::Everybody, "session/update", &json!({"n": 2}));
-        hub.update("t", &Audience::Everybody, "session/update", &json!({"n": 3}));
+        hub.update("s", &Audience::Others(request.clone()), None, "session/update", json!({"n": 1}));
+        hub.update("s", &Audience::Everybody, None, "session/update", json!({"n": 2}));
+        hub.update("t", &Audience::Everybody, None, "session/update", json!({"n": 3}));
         hub.answer(1, &request, Message::response(ipc::wire::Id::Number(1), Ok(Value::Null)));
         hub.detach(2, "s");
-        hub.update("s", &Audience::Everybody, "session/update", &json!({"n": 4}));
+        hub.update("s", &Audience::Everybody, None, "session/update", json!({"n": 4}));
         assert_eq!(heard(&mut anna), ["2", "answer", "4"]);
         assert_eq!(heard(&mut ben), ["1", "2", "3"]);
+    }
+
+    #[test]
+    fn a_reply_is_marked_for_those_who_did_not_ask_for_it() {
+        let mut hub = HubState::default();
+        let (mut anna, _) = join(&mut hub, 1, 8);
+        let (mut ben, _) = join(&mut hub, 2, 8);
+        let request = RequestId::fresh();
+        hub.prompted(1, request.clone(), "s".into());
+        hub.attach(2, "s".into());
+        let chunk = json!({"sessionId": "s", "update": {"sessionUpdate": "agent_message_chunk"}});
+        hub.update("s", &Audience::Everybody, Some(&request), "session/update", chunk.clone());
+        let params = |message: Message| match message {
+            Message::Notification(note) => note.params,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(params(anna.try_recv().unwrap()), chunk);
+        assert_eq!(params(ben.try_recv().unwrap())["update"]["_meta"]["lisa"]["elsewhere"], true);
     }
 
     #[test]
@@ -279,7 +317,7 @@ mod tests {
             hub.attach(client, "s".into());
         }
         for n in 0..5 {
-            hub.update("s", &Audience::Everybody, "session/update", &json!({"n": n}));
+            hub.update("s", &Audience::Everybody, None, "session/update", json!({"n": n}));
         }
         assert!(gone.is_cancelled() && !alive.is_cancelled());
         assert_eq!(heard(&mut awake), ["0", "1", "2", "3", "4"]);

@@ -65,6 +65,11 @@ impl Chat {
         let _ = self.writer.write_all(bytes);
     }
 
+    /// Says that nothing more will come, as the end of a pipe does.
+    pub(crate) fn stop_sending(&mut self) {
+        self.writer.shutdown(std::net::Shutdown::Write).unwrap();
+    }
+
     /// Sends a request and returns its id.
     pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
         let id = self.next;

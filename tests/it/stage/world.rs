@@ -92,7 +92,7 @@ impl World {
         world
     }
 
-    /// The same world with another place for the home.
+    /// The same world with another place for the home; what was left behind stays running.
     pub(crate) fn with_home(mut self, home: PathBuf) -> Self {
         self.home = home;
         self

@@ -29,6 +29,9 @@ const RAW_CHARS_MAX: usize = 2000;
 /// No answer calls so many tools at once; a stream that does is broken.
 const CALLS_MAX: usize = 128;
 
+/// The longest answer, thoughts and arguments included: it becomes a line of the session and part of every later request.
+const ANSWER_BYTES_MAX: usize = 4 << 20;
+
 /// An answer that is coming in.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
@@ -131,6 +134,10 @@ impl Assembly {
             for (position, call) in calls.iter().enumerate() {
                 self.take_call(position, call)?;
             }
+        }
+        let arguments: usize = self.calls.iter().map(|call| call.arguments.len()).sum();
+        if self.text.len() + self.thinking.len() + arguments > ANSWER_BYTES_MAX {
+            return Err(Fault::TooLarge { what: "the answer", bytes_max: ANSWER_BYTES_MAX });
         }
         Ok(())
     }
