@@ -15,6 +15,8 @@
 
 mod answered;
 mod birth;
+mod blame;
+mod check;
 mod desk;
 mod document;
 mod entries;
@@ -24,10 +26,13 @@ mod held;
 mod input;
 mod keeper;
 mod message;
+mod neighbour;
+mod outside;
 mod plan;
 mod portrait;
 mod reading;
 mod repository;
+mod rollback;
 mod seal;
 mod seed;
 mod service;
@@ -35,7 +40,7 @@ mod sheet;
 mod slug;
 mod tools;
 
-use std::{fs::File, sync::Arc, time::Duration};
+use std::{fs::File, path::Path, sync::Arc, time::Duration};
 
 use ipc::{
     child::{Brief, Report, report, report_ready},
@@ -45,7 +50,7 @@ use ipc::{
     hello::Role,
     server::{Notices, serve},
 };
-use jiff::Timestamp;
+use jiff::{Timestamp, tz::TimeZone};
 use ractor::{Actor, ActorRef};
 use serde_json::{Map, json};
 use tokio::task::JoinHandle;
@@ -56,7 +61,7 @@ use crate::{
     desk::{Clock, Desk},
     grant::RunKey,
     keeper::{Beginning, Keeper, KeeperMsg},
-    repository::Repository,
+    repository::{Repository, RepositoryError},
     service::Front,
 };
 
@@ -69,9 +74,13 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(3);
 /// start may work later (another process still holds the soul).
 pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
     let mut soul = Serving::start(&brief, Box::new(now)).await?;
+    let tell = |notices: &[String]| {
+        report(&Report::Facts(Map::from_iter([("notice".to_owned(), json!(notices.join("; ")))])));
+    };
     if !soul.notices.is_empty() {
-        report(&Report::Facts(Map::from_iter([("notice".to_owned(), json!(soul.notices.join("; ")))])));
+        tell(&soul.notices);
     }
+    outside::watch(brief.home().soul(), soul.keeper.clone(), tell);
     report_ready();
     tokio::select! {
         () = stop.cancelled() => {}
@@ -86,6 +95,20 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
 #[expect(clippy::disallowed_methods, reason = "the edge of this process, where the clock is read")]
 fn now() -> Timestamp {
     Timestamp::now()
+}
+
+/// The desk over a home's soul. A repository that cannot be opened leaves the documents to be read, and says so: a
+/// process that ends instead would take her voice away as well.
+fn open(root: &Path, zone: TimeZone, key: RunKey, clock: Clock) -> Result<Desk, Fault> {
+    match Repository::open(root, zone.clone()) {
+        Ok(repository) => Ok(Desk::new(repository, zone, key, clock)),
+        Err(error @ RepositoryError::InTheWay { .. }) => Err(Fault::configuration(error)),
+        Err(error) => {
+            let why = ipc::exit::chain(&error);
+            tracing::error!(error = why, "the repository cannot be opened; she can be read, not changed");
+            Ok(Desk::reading(root, zone, key, clock, why))
+        }
+    }
 }
 
 /// A soul that serves.
@@ -108,8 +131,7 @@ impl Serving {
         })?;
         let (zone, key) = (brief.config.zone(), RunKey::derive(&brief.secret));
         let opening = tokio::task::spawn_blocking(move || -> Result<_, Fault> {
-            let repository = Repository::open(&root, zone.clone()).map_err(Fault::configuration)?;
-            let mut desk = Desk::new(repository, zone, key, clock);
+            let mut desk = open(&root, zone, key, clock)?;
             let notices = desk.notices();
             Ok((desk, notices))
         });
