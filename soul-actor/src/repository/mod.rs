@@ -16,6 +16,7 @@
 //! All calls come from one thread, under a kernel lock. What replaces the flushes by a log comes in behind
 //! [`Repository::write`], which takes changes and a message and gives a receipt.
 
+mod adopt;
 mod commit;
 mod error;
 mod history;
@@ -31,9 +32,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use git2::{
-    Commit, ErrorCode, FileMode, IndexAddOption, Oid, Repository as Git, Tree, build::TreeUpdateBuilder,
-};
+use git2::{Commit, ErrorCode, FileMode, Oid, Repository as Git, Tree, build::TreeUpdateBuilder};
 use jiff::{Timestamp, tz::TimeZone};
 
 #[cfg(test)]
@@ -192,18 +191,10 @@ impl Repository {
 
     /// The first commit of a home of the original that was never under git: its files as they are.
     fn adopt(&mut self, now: Timestamp) -> Result<Receipt> {
-        let attempt = "take the home under git";
         if look(&self.root, ".gitignore")?.is_none() {
             put(&self.root, ".gitignore", Some(birth::IGNORED.as_bytes()))?;
         }
-        let git = self.git()?;
-        let take = || {
-            let mut index = git.index()?;
-            index.clear()?;
-            index.add_all(["*"], IndexAddOption::DEFAULT, None)?;
-            index.write_tree()
-        };
-        let tree = take().map_err(RepositoryError::git(attempt))?;
+        let tree = adopt::tree(self.git()?, &self.root)?;
         let message = Message::of("migration", "soul", "migration", Origin::Migration);
         // the files are what is committed: none has to be written
         self.commit_tree(tree, &[], &message, now)
