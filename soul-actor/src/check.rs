@@ -184,22 +184,25 @@ impl Checkup<'_> {
 
     fn index(&mut self, git: &Git) {
         let place = self.git_dir.join("index");
-        let broken = git.index().and_then(|mut index| index.read(true)).is_err();
-        if !broken {
+        let rebuild = || -> Result<(), git2::Error> {
+            let git = Git::open(self.root)?;
+            let tree = git.head()?.peel_to_tree()?;
+            let mut index = git.index()?;
+            index.read_tree(&tree)?;
+            index.write()
+        };
+        if git.index().and_then(|mut index| index.read(true)).is_ok() {
+            if self.findings.iter().any(|finding| finding.mended) {
+                // what HEAD is now is what `git status` should compare with; no document depends on it
+                let _ = rebuild();
+            }
             return;
         }
         let what = "git's index cannot be read; no document depends on it";
-        let mut done = self.repair && self.keep_file(&place) && std::fs::remove_file(&place).is_ok();
-        if done {
-            let rebuild = || -> Result<(), git2::Error> {
-                let git = Git::open(self.root)?;
-                let tree = git.head()?.peel_to_tree()?;
-                let mut index = git.index()?;
-                index.read_tree(&tree)?;
-                index.write()
-            };
-            done = rebuild().is_ok();
-        }
+        let done = self.repair
+            && self.keep_file(&place)
+            && std::fs::remove_file(&place).is_ok()
+            && rebuild().is_ok();
         self.say(
             Severity::Wrong,
             ".git/index",

@@ -34,8 +34,8 @@ use crate::{
     plan::{self, NotWritten, Plan, no_such},
     portrait::{self, portrait},
     reading,
-    repository::{Change, Receipt, Repository, RepositoryError, Wanted, short, workfile::look},
-    rollback::is_shown,
+    repository::{Change, Receipt, Repository, RepositoryError, Versions, Wanted, short, workfile::look},
+    rollback::{has_seed, is_shown},
     seal,
     seed::{self, Seed},
     tools::Tool,
@@ -97,8 +97,8 @@ impl Desk {
         let now = (self.clock)();
         let grant = |run| Grant::of(caller.role, run, &self.key, now);
         let answered = match request {
-            Request::Status => self.status(),
-            Request::Snapshot => self.snapshot(),
+            Request::Status => Ok(Reply::Status(self.status())),
+            Request::Snapshot => Ok(self.snapshot()),
             Request::Tools => Ok(Reply::Tools(Tool::ALL.map(Tool::spec).into())),
             Request::Call(call) => match grant(call.run.as_ref()) {
                 Ok(grant) => Ok(self.call(grant, id, &call, now)),
@@ -122,37 +122,52 @@ impl Desk {
 
     /// What a person should know about the soul.
     pub(crate) fn notices(&mut self) -> Vec<String> {
-        match self.status() {
-            Ok(Reply::Status(status)) => status.notices,
-            Ok(_) => vec![],
-            Err(why) => vec![why.sentence()],
-        }
+        self.status().notices
     }
 
-    fn status(&mut self) -> Result<Reply, NotWritten> {
+    fn status(&mut self) -> Status {
         self.catch_up();
-        let (versions, born) = (self.repository.versions()?, self.repository.is_born()?);
+        let (versions, born, unread) = self.standing();
         let mut portrait = portrait(self.repository.root(), versions, born);
+        portrait.notices.extend(unread);
         if self.repository.is_behind() {
             portrait.notices.push(
                 "the last change is in the history, but its files could not be written; see that the disk has room".to_owned(),
             );
         }
         portrait.notices.extend(self.notices_besides());
-        Ok(Reply::Status(Status {
+        Status {
             born,
             name: if born { portrait.snapshot.name } else { String::new() },
-            commit: self.repository.commit()?,
+            commit: self.repository.commit().ok().flatten(),
             sequence: versions.sequence,
             prompt_version: versions.prompt_version,
             notices: portrait.notices,
-        }))
+        }
     }
 
-    fn snapshot(&mut self) -> Result<Reply, NotWritten> {
+    fn snapshot(&mut self) -> Reply {
         self.catch_up();
-        let (versions, born) = (self.repository.versions()?, self.repository.is_born()?);
-        Ok(Reply::Snapshot(Box::new(portrait(self.repository.root(), versions, born).snapshot)))
+        let (versions, born, _) = self.standing();
+        Reply::Snapshot(Box::new(portrait(self.repository.root(), versions, born).snapshot))
+    }
+
+    /// The versions, and whether she is born; where the history cannot be read, what the files say of that, and why.
+    fn standing(&mut self) -> (Versions, bool, Option<String>) {
+        let versions = self.repository.versions();
+        match versions.and_then(|versions| Ok((versions, self.repository.is_born()?))) {
+            Ok((versions, born)) => (versions, born, None),
+            Err(error) => {
+                let why = ipc::exit::chain(&error);
+                let born = has_seed(self.repository.root());
+                let versions = Versions { sequence: 0, prompt_version: u64::from(born) };
+                (
+                    versions,
+                    born,
+                    Some(format!("{why}; she can be read, not changed; `lisa soul check` says more")),
+                )
+            }
+        }
     }
 
     /// Writes the files that a failed write left old, if that works by now; readers see the files.
@@ -324,7 +339,7 @@ impl Desk {
         match wish {
             Wish::Look(look) => {
                 self.catch_up();
-                let (versions, born) = (self.repository.versions()?, self.repository.is_born()?);
+                let (versions, born, _) = self.standing();
                 let root = self.repository.root();
                 Ok(reading::look(root, look, &portrait(root, versions, born).snapshot, self.today(now))?)
             }

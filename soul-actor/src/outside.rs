@@ -124,8 +124,11 @@ impl Outside {
 
     /// What she was not told yet, said once behind the answer of a tool.
     pub(crate) fn tell_her(&mut self) -> Option<String> {
-        let told: String =
-            std::mem::take(&mut self.untold).iter().map(|what| format!("\n[noticed] {what}")).collect();
+        let told = std::mem::take(&mut self.untold).iter().fold(String::new(), |mut told, what| {
+            told.push_str("\n[noticed] ");
+            told.push_str(what);
+            told
+        });
         (!told.is_empty()).then_some(told)
     }
 
@@ -216,7 +219,7 @@ pub(crate) fn watch(root: PathBuf, keeper: ActorRef<KeeperMsg>, tell: impl Fn(&[
         let mut watcher = notify::recommended_watcher(hint)
             .inspect_err(|error| warn!(%error, "folders cannot be watched; looking every second instead"))
             .ok();
-        let mut watched: BTreeSet<PathBuf> = BTreeSet::new();
+        let mut under_watch: BTreeSet<PathBuf> = BTreeSet::new();
         let mut told: Vec<String> = Vec::new();
         loop {
             let folders =
@@ -225,15 +228,15 @@ pub(crate) fn watch(root: PathBuf, keeper: ActorRef<KeeperMsg>, tell: impl Fn(&[
             for folder in folders {
                 let there = folder.is_dir();
                 if !there {
-                    watched.remove(&folder);
-                } else if !watched.contains(&folder) {
+                    under_watch.remove(&folder);
+                } else if !under_watch.contains(&folder) {
                     let begun =
                         watcher.as_mut().map(|watcher| watcher.watch(&folder, RecursiveMode::NonRecursive));
                     if matches!(begun, Some(Ok(()))) {
-                        watched.insert(folder.clone());
+                        under_watch.insert(folder.clone());
                     }
                 }
-                all &= watched.contains(&folder) || (!there && folder != root);
+                all &= under_watch.contains(&folder) || (!there && folder != root);
             }
             let Some((notices, again)) = ask(&keeper) else { return };
             if notices != told {

@@ -5,7 +5,7 @@
 //! shown, as of a time. What only grows (journal, progress) is a record of what happened and stays, unless a person
 //! names it.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use ipc::contract::soul::{Entry, Restored};
 use jiff::{Timestamp, civil::Date};
@@ -128,14 +128,11 @@ pub(crate) fn decide(
     };
     let mut reason = head;
     for entry in undoes.iter().take(NAMED_MAX) {
-        reason.push_str(&format!(
-            "\nundoes {} {}",
-            short(&entry.commit),
-            ipc::text::one_line(&subject(entry), 100)
-        ));
+        let _ =
+            write!(reason, "\nundoes {} {}", short(&entry.commit), ipc::text::one_line(&subject(entry), 100));
     }
     if undoes.len() > NAMED_MAX {
-        reason.push_str(&format!("\nand {} more", undoes.len() - NAMED_MAX));
+        let _ = write!(reason, "\nand {} more", undoes.len() - NAMED_MAX);
     }
     if !why.trim().is_empty() {
         reason = format!("{}\n\n{reason}", why.trim());

@@ -118,22 +118,19 @@ impl Checkup<'_> {
         let mut here = head;
         for _ in 0..HISTORY_MAX {
             let Ok(id) = here.parent_id(0) else { return };
-            match git.find_commit(id).and_then(|parent| parent.tree().map(|_| parent)) {
-                Ok(parent) => here = parent,
-                Err(_) => {
-                    let what = format!(
-                        "the history ends behind `{}`: `{}` is missing",
-                        short(&here.id().to_string()),
-                        short(&id.to_string())
-                    );
-                    let remedy = format!(
-                        "she goes on from there; if you have a backup, copy its `.git/objects` over `{}/objects`",
-                        self.git_dir.display()
-                    );
-                    self.findings.push(found(Severity::Wrong, ".git/objects", &what, &remedy));
-                    return;
-                }
+            if let Ok(parent) = git.find_commit(id).and_then(|parent| parent.tree().map(|_| parent)) {
+                here = parent;
+                continue;
             }
+            let (last, missing) = (here.id().to_string(), id.to_string());
+            let what =
+                format!("the history ends behind `{}`: `{}` is missing", short(&last), short(&missing));
+            let remedy = format!(
+                "she goes on from there; if you have a backup, copy its `.git/objects` over `{}/objects`",
+                self.git_dir.display()
+            );
+            self.findings.push(found(Severity::Wrong, ".git/objects", &what, &remedy));
+            return;
         }
     }
 }

@@ -83,6 +83,7 @@ impl Checkup<'_> {
         let mut done = self.repair && self.keep_file(&loose);
         if done {
             let _ = std::fs::remove_file(&loose);
+            self.forget_in_logs(git, &["HEAD", &name]);
             done = git.reference(&name, better, true, "lisa: mended").is_ok();
             if let (true, Some(branch)) = (done, name.strip_prefix("refs/heads/")) {
                 Anchor { branch: branch.to_owned(), head: better.to_string() }.keep(self.root, None);
@@ -95,6 +96,21 @@ impl Checkup<'_> {
         let remedy =
             format!("`lisa soul check --repair` sets it to `{short}`, the newest commit that is whole");
         self.say(Severity::Broken, &format!(".git/{name}"), &what, done, &said, &remedy);
+    }
+
+    /// Takes out of the logs of references what is no longer there, because git calls that an error for ever.
+    fn forget_in_logs(&self, git: &Git, names: &[&str]) {
+        let there = |id: &str| Oid::from_str(id).is_ok_and(|id| id.is_zero() || git.find_commit(id).is_ok());
+        for name in names {
+            let log = self.git_dir.join("logs").join(name);
+            let Ok(text) = std::fs::read(&log) else { continue };
+            let text = String::from_utf8_lossy(&text);
+            let kept: String =
+                text.split_inclusive('\n').filter(|line| line.split(' ').take(2).all(there)).collect();
+            if kept != text && self.keep_file(&log) {
+                let _ = std::fs::write(&log, kept);
+            }
+        }
     }
 
     /// The newest commit that is whole: of those that were known, that the reflog names, or that nothing points to.

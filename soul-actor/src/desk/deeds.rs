@@ -103,9 +103,10 @@ impl Desk {
         self.repository.settle()?;
         let target =
             Target::read(asked.document.as_deref(), asked.commit.as_deref(), asked.to, self.today(now))?;
-        let _held = match asked.apply {
-            true => Some(self.neighbour.make_way(self.repository.root(), neighbour::now())?),
-            false => None,
+        let _held = if asked.apply {
+            Some(self.neighbour.make_way(self.repository.root(), neighbour::now())?)
+        } else {
+            None
         };
         let undoing = self.undoing(&target, grant, &asked.why)?;
         let mut told = RolledBack {
@@ -291,7 +292,17 @@ impl Desk {
             self.outside = outside::Outside::default();
         }
         let writes = repair && self.broken.is_none() && self.is_adopted();
-        findings.extend(self.check_files(writes, now)?);
+        match self.check_files(writes, now) {
+            Ok(more) => findings.extend(more),
+            Err(why) => {
+                let why = why.sentence();
+                let known =
+                    findings.iter().any(|finding| finding.severity == Severity::Broken && !finding.mended);
+                if !known {
+                    findings.push(check::found(Severity::Broken, ".git", &why, "mend that, and check again"));
+                }
+            }
+        }
         findings.sort_by_key(|finding| finding.severity);
         Ok(Reply::Checked { findings })
     }

@@ -28,7 +28,7 @@ pub(crate) struct Touch {
 
 /// One file that a commit changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Before {
+pub(crate) struct Undone {
     /// Where it lies.
     pub(crate) path: String,
     /// Its bytes before the commit.
@@ -91,7 +91,7 @@ impl Repository {
     }
 
     /// What one commit changed against its first parent; nothing for the first of all.
-    pub(crate) fn changed_by(&self, commit: &str) -> Result<Option<Vec<Before>>> {
+    pub(crate) fn changed_by(&self, commit: &str) -> Result<Option<Vec<Undone>>> {
         let (git, commit) = (self.git()?, self.commit_of(commit)?);
         let Some(parent) = commit.parents().next() else { return Ok(None) };
         let (old, new) = (tree(&parent)?, tree(&commit)?);
@@ -103,7 +103,7 @@ impl Repository {
             let path = delta.new_file().path_bytes().or(delta.old_file().path_bytes()).unwrap_or_default();
             let Ok(path) = std::str::from_utf8(path) else { continue };
             let (before, after) = (blob(git, &old, path)?, blob(git, &new, path)?);
-            changed.push(Before { path: path.to_owned(), before, after });
+            changed.push(Undone { path: path.to_owned(), before, after });
         }
         Ok(Some(changed))
     }
