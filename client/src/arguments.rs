@@ -142,7 +142,10 @@ Examples:
   lisa soul                             one screen
   lisa soul show identity
   lisa soul history --limit 5
-  lisa soul diff identity --since 7d")]
+  lisa soul diff identity --since 7d
+  lisa soul why identity 3
+  lisa soul rollback identity 0123456789
+  lisa soul check")]
 pub(crate) struct Soul {
     #[command(subcommand)]
     pub(crate) command: Option<SoulCommand>,
@@ -190,6 +193,70 @@ Examples:
         #[arg(long, value_name = "WHEN")]
         since: Option<Since>,
     },
+    /// Where a line comes from: commit, time, by whom, from where and why
+    #[command(after_long_help = "\
+Examples:
+  lisa soul why identity 3
+  lisa soul why desires/learn-rust 11 --json")]
+    Why {
+        /// The document
+        #[arg(value_name = "DOC")]
+        document: String,
+        /// Which line, counted from 1
+        #[arg(value_name = "LINE", value_parser = clap::value_parser!(u32).range(1..))]
+        line: u32,
+    },
+    /// Bring something back as it was; it says what it changes and asks
+    #[command(long_about = "\
+Bring something back as it was: one document, everything one commit changed, or everything shown as of a time.
+
+Nothing is erased: it is a new commit that says what it undoes. It names what it changes and asks first, unless --yes is \
+given.")]
+    Rollback(Rollback),
+    /// Whether everything is as it should be
+    #[command(long_about = "\
+Whether everything is as it should be: repository, files, seals, history. It also works while no supervisor is running.
+
+With --repair it mends what can be mended safely; whatever it mends is kept first.")]
+    #[command(after_long_help = "\
+Examples:
+  lisa soul check
+  lisa soul check --repair
+  lisa soul check --json | jq '.findings[] | select(.mended | not)'")]
+    Check {
+        /// Mend what can be mended
+        #[arg(long)]
+        repair: bool,
+    },
+}
+
+/// What to bring back.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  lisa soul rollback identity 0123456789       as it was at that commit
+  lisa soul rollback identity --to 7d          as it was a week ago
+  lisa soul rollback --commit 0123456789       undo what that commit changed
+  lisa soul rollback --to 2026-11-30 --yes     everything shown, without asking")]
+pub(crate) struct Rollback {
+    /// One document; needs COMMIT or --to
+    #[arg(value_name = "DOC")]
+    pub(crate) document: Option<String>,
+    /// The commit to bring it back from, by at least four digits
+    #[arg(value_name = "COMMIT", conflicts_with_all = ["commit", "to"])]
+    pub(crate) of: Option<String>,
+    /// Undo what this commit changed
+    #[arg(long, value_name = "COMMIT", conflicts_with_all = ["document", "to"])]
+    pub(crate) commit: Option<String>,
+    /// As of then: `7d`, `2w`, `2026-11-30`
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) to: Option<Since>,
+    /// Why, for the history
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) why: String,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
 }
 
 /// What of her own time.
@@ -248,6 +315,10 @@ mod tests {
             "lisa soul show",
             "lisa soul history --limit 0",
             "lisa soul history --since yesterday",
+            "lisa soul why identity",
+            "lisa soul why identity 0",
+            "lisa soul rollback identity abcd --to 7d",
+            "lisa soul rollback identity --commit abcd",
             "lisa heartbeat",
         ] {
             assert_eq!(exit(&parse(line).unwrap_err()), Exit::Usage, "{line}");

@@ -6,6 +6,7 @@
 //!  link        one connection to the chat socket      (JSON-RPC, deadlines, peer checked)
 //!  chat        a conversation: attach, turn, transcript
 //!  status · events · soul · heartbeat                 one question each, and how its answer looks
+//!  deeds       why, roll-back and check: what a person does to the self
 //!  output      data to stdout, words about it to stderr
 //! ```
 //!
@@ -15,6 +16,7 @@
 
 mod arguments;
 mod chat;
+mod deeds;
 mod down;
 mod events;
 mod heartbeat;

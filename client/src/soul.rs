@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::{
     arguments::SoulCommand,
+    deeds,
     link::{CHILD_PATIENCE, Link, LinkError},
     news::local,
     output,
@@ -36,6 +37,17 @@ pub(crate) async fn soul(
     now: &ZonedDateTime,
 ) -> Result<(), Fault> {
     let from = |since: Option<Since>| since.map(|since| since.resolve(now)).transpose();
+    let command = match command {
+        Some(SoulCommand::Why { document, line }) => {
+            return deeds::why(home, json, document, line, now.time_zone()).await;
+        }
+        Some(SoulCommand::Rollback(asked)) => {
+            let to = from(asked.to)?;
+            return deeds::rollback(home, json, asked, to, now.time_zone()).await;
+        }
+        Some(SoulCommand::Check { repair }) => return deeds::check(home, json, repair).await,
+        other => other,
+    };
     let request = match command {
         None => Request::Snapshot,
         Some(SoulCommand::Show { document }) => Request::Read { document },
@@ -44,6 +56,9 @@ pub(crate) async fn soul(
         }
         Some(SoulCommand::Diff { document, since }) => {
             Request::Diff { document, since: from(since)?, limit: DIFFS_MAX }
+        }
+        Some(SoulCommand::Why { .. } | SoulCommand::Rollback(_) | SoulCommand::Check { .. }) => {
+            unreachable!("they are done above")
         }
     };
     let reply = Link::open(home).await?.ask(SOUL, &request, CHILD_PATIENCE).await?;
@@ -96,7 +111,7 @@ fn unchanged(path: &str, since: Option<Timestamp>, zone: &TimeZone) -> String {
 }
 
 /// One line of history: `<commit> <local time> <op> <path> via <caller> — why`.
-fn line(entry: &Entry, zone: &TimeZone) -> String {
+pub(crate) fn line(entry: &Entry, zone: &TimeZone) -> String {
     let mut line =
         format!("{} {} {}", short(&entry.commit), local(entry.time, zone), one_line(&entry.op, 80));
     if !entry.path.is_empty() {

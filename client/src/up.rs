@@ -34,6 +34,9 @@ use crate::{
 /// The program beside this one that is the supervisor.
 const SUPERVISOR: &str = "lisa-supervisor";
 
+/// The program beside this one that is the soul.
+const SOUL: &str = "lisa-soul";
+
 /// How long a start may take; the first one gives birth, which a model may have to word.
 const READY_PATIENCE: Duration = Duration::from_mins(1);
 
@@ -46,7 +49,7 @@ const LAST_WORDS_BYTES_MAX: u64 = 16 * 1024;
 
 /// Why there is no supervisor to start.
 #[derive(Debug, thiserror::Error)]
-enum UpError {
+pub(crate) enum UpError {
     #[error("could not find out where this program lies")]
     Whereabouts(#[source] io::Error),
     #[error("could not start `{program}`; it must lie beside `lisa`, so build and install the two together")]
@@ -149,12 +152,27 @@ async fn look(home: &Home) -> Result<Option<Status>, LinkError> {
 
 /// The program that is the supervisor, and the command that runs it for `home`.
 fn supervisor(home: &Home) -> Result<(PathBuf, Command), UpError> {
+    let (program, mut command) = beside(SUPERVISOR)?;
+    command.arg("--home").arg(home.path());
+    Ok((program, command))
+}
+
+/// The command by which the soul's own program checks the soul of `home` while no supervisor runs.
+pub(crate) fn soul_check(home: &Home, repair: bool) -> Result<Command, UpError> {
+    let (_, mut command) = beside(SOUL)?;
+    command.args(["check", "--home"]).arg(home.path()).env("LISA_LOG", "error");
+    if repair {
+        command.arg("--repair");
+    }
+    Ok(command)
+}
+
+fn beside(name: &str) -> Result<(PathBuf, Command), UpError> {
     // the path of a replaced binary ends in ` (deleted)`, its folder is still the right one (B14)
     let here = std::env::current_exe().map_err(UpError::Whereabouts)?;
-    let program = here.with_file_name(SUPERVISOR);
+    let program = here.with_file_name(name);
     #[expect(clippy::disallowed_methods, reason = "the one place where the client makes a process")]
-    let mut command = Command::new(&program);
-    command.arg("--home").arg(home.path());
+    let command = Command::new(&program);
     Ok((program, command))
 }
 

@@ -115,7 +115,7 @@ pub(crate) fn files(
         (Text::Purpose, text(&wording.purpose)),
         (Text::Constitution, text(&wording.constitution)),
     ];
-    let sealed: Vec<_> = texts.iter().map(|(text, bytes)| (text.path(), bytes.as_slice())).collect();
+    let sealed: Vec<_> = texts.iter().map(|(text, bytes)| (text.path(), Some(bytes.as_slice()))).collect();
     let seal = seal::renew(None, &sealed, born_at);
     let mut files = vec![(".gitignore".to_owned(), IGNORED.as_bytes().to_vec())];
     files.extend(texts.into_iter().map(|(text, bytes)| (text.path().to_owned(), bytes)));

@@ -4,9 +4,15 @@
 //!  question ─▶ grant ─▶ input read ─▶ asked before? ─▶ what would change? ─▶ edits from outside, alone ─▶ hers ─▶ receipt
 //! ```
 //!
-//! It decides with the pure parts and writes with the repository. What was committed is kept for telling, in order.
+//! It decides with the pure parts and writes with the repository. What was committed is kept for telling, in order. What
+//! a person asks for (why, roll-back, check) and what a person did (edits from outside) is in `deeds`.
 
-use std::collections::{HashMap, VecDeque};
+mod deeds;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    path::Path,
+};
 
 use ipc::{
     contract::soul::{Birth, Call, Called, Changed, Reply, Request, RunKind, Status, Written},
@@ -19,14 +25,17 @@ use tracing::{error, info};
 use crate::{
     answered::Answered,
     birth,
-    document::{Document, Folder, Scope, Text},
+    document::{Document, Folder, Scope},
     grant::{Deed, Grant, RunKey},
     input::{self, DIFF_MAX, HISTORY_MAX, When, Wish},
     message::{Message, Origin},
+    neighbour::{self, Neighbour},
+    outside::Outside,
     plan::{self, NotWritten, Plan, no_such},
     portrait::{self, portrait},
     reading,
-    repository::{Change, Receipt, Repository, RepositoryError, Wanted, short, workfile::look},
+    repository::{Change, Receipt, Repository, RepositoryError, Versions, Wanted, short, workfile::look},
+    rollback::{has_seed, is_shown},
     seal,
     seed::{self, Seed},
     tools::Tool,
@@ -50,6 +59,10 @@ pub(crate) struct Desk {
     drafts: VecDeque<(String, Seed)>,
     answered: Answered,
     news: Vec<Changed>,
+    outside: Outside,
+    neighbour: Neighbour,
+    /// Why the repository cannot be used, where it cannot.
+    broken: Option<String>,
 }
 
 impl Desk {
@@ -63,7 +76,15 @@ impl Desk {
             drafts: VecDeque::new(),
             answered: Answered::default(),
             news: Vec::new(),
+            outside: Outside::default(),
+            neighbour: Neighbour::default(),
+            broken: None,
         }
+    }
+
+    /// A desk over a repository that cannot be opened: the documents are read, and nothing is written.
+    pub(crate) fn reading(root: &Path, zone: TimeZone, key: RunKey, clock: Clock, why: String) -> Self {
+        Self { broken: Some(why), ..Self::new(Repository::closed(root, zone.clone()), zone, key, clock) }
     }
 
     /// The commits since this was last asked, oldest first.
@@ -76,8 +97,8 @@ impl Desk {
         let now = (self.clock)();
         let grant = |run| Grant::of(caller.role, run, &self.key, now);
         let answered = match request {
-            Request::Status => self.status(),
-            Request::Snapshot => self.snapshot(),
+            Request::Status => Ok(Reply::Status(self.status())),
+            Request::Snapshot => Ok(self.snapshot()),
             Request::Tools => Ok(Reply::Tools(Tool::ALL.map(Tool::spec).into())),
             Request::Call(call) => match grant(call.run.as_ref()) {
                 Ok(grant) => Ok(self.call(grant, id, &call, now)),
@@ -89,42 +110,64 @@ impl Desk {
             Request::Read { document } => self.read(&document, now),
             Request::History { document, limit, since } => self.history(document.as_deref(), limit, since),
             Request::Diff { document, since, limit } => self.diff(&document, limit, since, now),
+            Request::Why { document, line } => self.why(&document, line, now),
+            Request::Rollback(asked) => {
+                self.roll_back(Grant::of_person(caller.role, asked.human), id, &asked, now)
+            }
+            Request::Look => self.look_outside(Grant::of_person(caller.role, false), now),
+            Request::Check { repair, human } => self.check(Grant::of_person(caller.role, human), repair, now),
         };
         answered.unwrap_or_else(|why| Reply::Refused { reason: why.sentence() })
     }
 
     /// What a person should know about the soul.
     pub(crate) fn notices(&mut self) -> Vec<String> {
-        match self.status() {
-            Ok(Reply::Status(status)) => status.notices,
-            Ok(_) => vec![],
-            Err(why) => vec![why.sentence()],
-        }
+        self.status().notices
     }
 
-    fn status(&mut self) -> Result<Reply, NotWritten> {
+    fn status(&mut self) -> Status {
         self.catch_up();
-        let (versions, born) = (self.repository.versions()?, self.repository.is_born()?);
+        let (versions, born, unread) = self.standing();
         let mut portrait = portrait(self.repository.root(), versions, born);
+        portrait.notices.extend(unread);
         if self.repository.is_behind() {
             portrait.notices.push(
                 "the last change is in the history, but its files could not be written; see that the disk has room".to_owned(),
             );
         }
-        Ok(Reply::Status(Status {
+        portrait.notices.extend(self.notices_besides());
+        Status {
             born,
             name: if born { portrait.snapshot.name } else { String::new() },
-            commit: self.repository.commit()?,
+            commit: self.repository.commit().ok().flatten(),
             sequence: versions.sequence,
             prompt_version: versions.prompt_version,
             notices: portrait.notices,
-        }))
+        }
     }
 
-    fn snapshot(&mut self) -> Result<Reply, NotWritten> {
+    fn snapshot(&mut self) -> Reply {
         self.catch_up();
-        let (versions, born) = (self.repository.versions()?, self.repository.is_born()?);
-        Ok(Reply::Snapshot(Box::new(portrait(self.repository.root(), versions, born).snapshot)))
+        let (versions, born, _) = self.standing();
+        Reply::Snapshot(Box::new(portrait(self.repository.root(), versions, born).snapshot))
+    }
+
+    /// The versions, and whether she is born; where the history cannot be read, what the files say of that, and why.
+    fn standing(&mut self) -> (Versions, bool, Option<String>) {
+        let versions = self.repository.versions();
+        match versions.and_then(|versions| Ok((versions, self.repository.is_born()?))) {
+            Ok((versions, born)) => (versions, born, None),
+            Err(error) => {
+                let why = ipc::exit::chain(&error);
+                let born = has_seed(self.repository.root());
+                let versions = Versions { sequence: 0, prompt_version: u64::from(born) };
+                (
+                    versions,
+                    born,
+                    Some(format!("{why}; she can be read, not changed; `lisa soul check` says more")),
+                )
+            }
+        }
     }
 
     /// Writes the files that a failed write left old, if that works by now; readers see the files.
@@ -174,6 +217,7 @@ impl Desk {
             changes.push(Change { path, bytes: Some(ready.unwrap_or(bytes)) });
         }
         reseal(&mut changes, now);
+        self.unhindered()?;
         let mut message = Message::of("birth", "initial soul snapshot", "birth", Origin::Birth);
         (message.model, message.request) = (Some(asked.model.clone()), Some(id.clone()));
         self.repository.prepare(now)?;
@@ -265,9 +309,14 @@ impl Desk {
             if !self.repository.is_born()? {
                 return Err(UNBORN.to_owned().into());
             }
+            self.unhindered()?;
+            let _held = self.neighbour.make_way(self.repository.root(), neighbour::now())?;
             // what is planned is planned on the files, so they must be those of the newest commit
             self.repository.settle()?;
-            let plan = plan::plan(self.repository.root(), wish, now, self.today(now))?;
+            let plan = match wish {
+                Wish::Rollback { target, why } => self.undoing(&target, grant, &why)?.plan,
+                wish => plan::plan(self.repository.root(), wish, now, self.today(now))?,
+            };
             let (signed, origin) = grant.signature(tool.name());
             let mut message = Message::of(plan.op, &plan.path, &signed, origin);
             message.why.clone_from(&plan.why);
@@ -278,7 +327,11 @@ impl Desk {
             Ok(called)
         });
         let refused = |why: NotWritten| Called { output: why.sentence(), failed: true, written: None };
-        Reply::Called(done.unwrap_or_else(refused))
+        let mut called = done.unwrap_or_else(refused);
+        if let Some(note) = self.outside.tell_her() {
+            called.output.push_str(&note);
+        }
+        Reply::Called(called)
     }
 
     /// What a tool that only looks answers.
@@ -286,7 +339,7 @@ impl Desk {
         match wish {
             Wish::Look(look) => {
                 self.catch_up();
-                let (versions, born) = (self.repository.versions()?, self.repository.is_born()?);
+                let (versions, born, _) = self.standing();
                 let root = self.repository.root();
                 Ok(reading::look(root, look, &portrait(root, versions, born).snapshot, self.today(now))?)
             }
@@ -306,7 +359,8 @@ impl Desk {
             | Wish::Opinion { .. }
             | Wish::Desire { .. }
             | Wish::Journal { .. }
-            | Wish::Progress { .. } => unreachable!("a tool that only looks wishes to look"),
+            | Wish::Progress { .. }
+            | Wish::Rollback { .. } => unreachable!("a tool that only looks wishes to look"),
         }
     }
 
@@ -320,9 +374,8 @@ impl Desk {
         if let Some(adopted) = self.repository.prepare(now)? {
             self.tell(&adopted);
         }
-        let paths: Vec<_> = plan.changes.iter().map(|change| change.path.clone()).collect();
-        for edited in self.repository.take_outside_edits(&paths, now)? {
-            self.tell(&edited);
+        for change in &plan.changes {
+            self.take_edit(&change.path, now)?;
         }
         if let Some(renewed) = self.renewed_seal(&plan.changes, now)? {
             plan.changes.push(renewed);
@@ -336,23 +389,20 @@ impl Desk {
         Ok(Called { output, failed: false, written: Some(written) })
     }
 
-    /// The seal with the hashes of the texts that change.
+    /// The seal with the hashes of the shown documents that change.
     fn renewed_seal(&self, changes: &[Change], now: Timestamp) -> Result<Option<Change>, NotWritten> {
-        let texts: Vec<_> = changes
-            .iter()
-            .filter(|change| Text::ALL.iter().any(|text| text.path() == change.path))
-            .filter_map(|change| Some((change.path.as_str(), change.bytes.as_deref()?)))
-            .collect();
-        if texts.is_empty() {
+        let shown = shown(changes);
+        if shown.is_empty() {
             return Ok(None);
         }
         let old = look(self.repository.root(), seal::PATH)?;
-        let bytes = seal::renew(old.as_deref(), &texts, now);
+        let bytes = seal::renew(old.as_deref(), &shown, now);
         Ok(Some(Change { path: seal::PATH.to_owned(), bytes: Some(bytes) }))
     }
 
     /// Notes a commit for telling, and gives its receipt.
     fn tell(&mut self, receipt: &Receipt) -> Written {
+        self.outside.stands(&receipt.commit);
         self.news.push(Changed {
             sequence: receipt.versions.sequence,
             prompt_version: receipt.versions.prompt_version,
@@ -422,21 +472,23 @@ fn deed(wish: &Wish) -> Deed {
         Wish::Value { .. } | Wish::Opinion { .. } | Wish::Desire { .. } => Deed::Entry,
         Wish::Journal { .. } => Deed::Journal,
         Wish::Progress { .. } => Deed::Progress,
+        Wish::Rollback { .. } => Deed::Rollback,
         Wish::Look(_) | Wish::History { .. } | Wish::Diff { .. } => Deed::Read,
     }
 }
 
-/// Seals the texts as they will be, where some of them were there before.
+/// Seals the documents as they will be, where some of them were there before.
 fn reseal(changes: &mut [Change], now: Timestamp) {
-    let texts: Vec<_> = changes
-        .iter()
-        .filter(|change| Text::ALL.iter().any(|text| text.path() == change.path))
-        .filter_map(|change| Some((change.path.clone(), change.bytes.clone()?)))
-        .collect();
-    let texts: Vec<_> = texts.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
+    let bytes = seal::renew(None, &shown(changes), now);
     if let Some(seal) = changes.iter_mut().find(|change| change.path == seal::PATH) {
-        seal.bytes = Some(seal::renew(None, &texts, now));
+        seal.bytes = Some(bytes);
     }
+}
+
+/// The changes of what a prompt shows, as the seal takes them.
+fn shown(changes: &[Change]) -> Vec<(&str, Option<&[u8]>)> {
+    let shown = changes.iter().filter(|change| is_shown(&change.path));
+    shown.map(|change| (change.path.as_str(), change.bytes.as_deref())).collect()
 }
 
 #[cfg(test)]

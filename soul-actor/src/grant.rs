@@ -5,6 +5,7 @@
 //! | chat | the agent, without a run | everything she may do in a conversation |
 //! | heartbeat | agent or heartbeat, with the token of an open run | the same, for now; [`Grant::permits`] is the place to narrow it |
 //! | time | the heartbeat, without a run | read, and open runs |
+//! | human | the supervisor, where it says that its peer is a person | read, roll back, mend |
 //! | watch | the supervisor | read |
 //!
 //! A run token is checked by its own contents (`HMAC-SHA256` under a key derived from this process's secret), so it
@@ -36,6 +37,8 @@ pub(crate) enum Grant {
     Heartbeat,
     /// The process that opens runs.
     Time,
+    /// A person, whom the supervisor has seen to be none of ours.
+    Human,
     /// A process that looks on.
     Watch,
 }
@@ -57,6 +60,12 @@ pub(crate) enum Deed {
     Entry,
     /// One of the texts of the self is written.
     Text(Text),
+    /// Something comes back as it was.
+    Rollback,
+    /// The repository is mended.
+    Mend,
+    /// It is looked for edits from outside.
+    Look,
 }
 
 impl Grant {
@@ -77,20 +86,37 @@ impl Grant {
         }
     }
 
+    /// The grant of what a person asks for: only the supervisor knows one, and says so.
+    pub(crate) fn of_person(role: Role, human: bool) -> Self {
+        match (role, human) {
+            (Role::Supervisor, true) => Self::Human,
+            (Role::Agent, _) => Self::Chat,
+            (Role::Heartbeat, _) => Self::Time,
+            (Role::Supervisor | Role::Soul, _) => Self::Watch,
+        }
+    }
+
     /// Whether a deed is granted; the refusal says which rule.
     pub(crate) fn permits(self, deed: Deed) -> Result<(), String> {
         let may = match (self, deed) {
             (_, Deed::Read)
             | (Self::Time, Deed::OpenRun)
             | (Self::Chat, Deed::Birth)
-            | (Self::Chat | Self::Heartbeat, Deed::Journal | Deed::Progress | Deed::Entry | Deed::Text(_)) => {
-                true
-            }
-            (Self::Chat | Self::Heartbeat | Self::Watch, Deed::OpenRun)
-            | (Self::Heartbeat | Self::Time | Self::Watch, Deed::Birth)
-            | (Self::Time | Self::Watch, Deed::Journal | Deed::Progress | Deed::Entry | Deed::Text(_)) => {
-                false
-            }
+            | (Self::Human, Deed::Rollback | Deed::Mend | Deed::Look)
+            | (Self::Watch, Deed::Look)
+            | (
+                Self::Chat | Self::Heartbeat,
+                Deed::Journal | Deed::Progress | Deed::Entry | Deed::Text(_) | Deed::Rollback,
+            ) => true,
+            (Self::Chat | Self::Heartbeat | Self::Watch | Self::Human, Deed::OpenRun)
+            | (Self::Heartbeat | Self::Time | Self::Watch | Self::Human, Deed::Birth)
+            | (Self::Chat | Self::Heartbeat | Self::Time, Deed::Mend | Deed::Look)
+            | (Self::Time | Self::Watch, Deed::Rollback)
+            | (Self::Watch, Deed::Mend)
+            | (
+                Self::Time | Self::Watch | Self::Human,
+                Deed::Journal | Deed::Progress | Deed::Entry | Deed::Text(_),
+            ) => false,
         };
         if may {
             return Ok(());
@@ -98,6 +124,9 @@ impl Grant {
         Err(match (self, deed) {
             (_, Deed::OpenRun) => "only the heartbeat opens runs of her own time".to_owned(),
             (_, Deed::Birth) => "only the agent gives birth, and not in a run of her own time".to_owned(),
+            (_, Deed::Rollback | Deed::Mend) => {
+                "only a person may do this, from a program that Lisa did not start".to_owned()
+            }
             (Self::Time, _) => "the heartbeat writes only in a run; open one and show its token".to_owned(),
             _ => "this process may look at the self, not write it".to_owned(),
         })
@@ -107,6 +136,7 @@ impl Grant {
     pub(crate) fn signature(self, tool: &str) -> (String, Origin) {
         match self {
             Self::Heartbeat | Self::Time => ("heartbeat".to_owned(), Origin::Heartbeat),
+            Self::Human => ("human".to_owned(), Origin::Human),
             Self::Chat | Self::Watch => (tool.to_owned(), Origin::Chat),
         }
     }
@@ -229,16 +259,28 @@ mod tests {
             Deed::Progress,
             Deed::Entry,
             Deed::Text(Text::Name),
+            Deed::Rollback,
+            Deed::Mend,
+            Deed::Look,
         ];
-        let check = |grant: Grant, may: [bool; 7]| {
+        let check = |grant: Grant, may: [bool; 10]| {
             for (deed, may) in deeds.into_iter().zip(may) {
                 assert_eq!(grant.permits(deed).is_ok(), may, "{grant:?} {deed:?}");
             }
         };
-        check(Grant::Chat, [true, false, true, true, true, true, true]);
-        check(Grant::Heartbeat, [true, false, false, true, true, true, true]);
-        check(Grant::Time, [true, true, false, false, false, false, false]);
-        check(Grant::Watch, [true, false, false, false, false, false, false]);
+        check(Grant::Chat, [true, false, true, true, true, true, true, true, false, false]);
+        check(Grant::Heartbeat, [true, false, false, true, true, true, true, true, false, false]);
+        check(Grant::Time, [true, true, false, false, false, false, false, false, false, false]);
+        check(Grant::Watch, [true, false, false, false, false, false, false, false, false, true]);
+        check(Grant::Human, [true, false, false, false, false, false, false, true, true, true]);
+        assert_eq!(Grant::of_person(Role::Supervisor, true), Grant::Human);
+        assert_eq!(Grant::of_person(Role::Supervisor, false), Grant::Watch);
+        assert_eq!(
+            Grant::of_person(Role::Agent, true),
+            Grant::Chat,
+            "nobody else can say that somebody is a person"
+        );
+        assert_eq!(Grant::Human.signature("x"), ("human".to_owned(), Origin::Human));
         assert_eq!(Grant::Heartbeat.signature("soul_patch").0, "heartbeat");
         assert_eq!(Grant::Chat.signature("soul_patch").0, "soul_patch");
     }

@@ -16,6 +16,7 @@ use crate::{
         TITLE_CHARS_MAX, ValueChange,
     },
     message::WHY_CHARS_MAX,
+    rollback::Target,
     slug::Slug,
     tools::Tool,
 };
@@ -46,6 +47,8 @@ pub(crate) enum Wish {
     History { scope: Scope, limit: u32, since: Option<Timestamp> },
     /// Show how it changed.
     Diff { scope: Scope, limit: u32, since: Option<Timestamp> },
+    /// Bring something back.
+    Rollback { target: Target, why: String },
 }
 
 /// What `soul_read` looks at.
@@ -110,6 +113,12 @@ pub(crate) fn read(tool: Tool, input: &Value, when: &When) -> Result<Wish, Strin
             slug: fields.needed("slug")?.to_owned(),
             entry: within("entry", fields.needed("entry")?, ENTRY_CHARS_MAX)?,
         }),
+        Tool::Rollback => {
+            let to = fields.text("to")?.map(|to| instant(to, when)).transpose()?;
+            let today = when.now.to_zoned_datetime(when.zone.clone()).date();
+            let target = Target::read(fields.text("document")?, fields.text("commit")?, to, today)?;
+            Ok(Wish::Rollback { target, why: within("why", fields.needed("why")?, WHY_CHARS_MAX)? })
+        }
         Tool::History => Ok(Wish::History {
             scope: scope(&fields)?,
             limit: fields.count("limit", 20, HISTORY_MAX)?,

@@ -15,6 +15,8 @@
 
 mod answered;
 mod birth;
+mod blame;
+mod check;
 mod desk;
 mod document;
 mod entries;
@@ -24,10 +26,13 @@ mod held;
 mod input;
 mod keeper;
 mod message;
+mod neighbour;
+mod outside;
 mod plan;
 mod portrait;
 mod reading;
 mod repository;
+mod rollback;
 mod seal;
 mod seed;
 mod service;
@@ -35,17 +40,21 @@ mod sheet;
 mod slug;
 mod tools;
 
-use std::{fs::File, sync::Arc, time::Duration};
+use std::{
+    ffi::OsString, fs::File, io::Write as _, path::Path, process::ExitCode, sync::Arc, time::Duration,
+};
 
 use ipc::{
     child::{Brief, Report, report, report_ready},
-    contract::soul::Soul,
+    config::Config,
+    contract::soul::{Reply, Soul},
     endpoint::{Endpoint, EndpointError, lock_file, private_folder},
     exit::{Exit, Fault},
-    hello::Role,
+    hello::{Role, Secret},
+    home::{Home, Run},
     server::{Notices, serve},
 };
-use jiff::Timestamp;
+use jiff::{Timestamp, tz::TimeZone};
 use ractor::{Actor, ActorRef};
 use serde_json::{Map, json};
 use tokio::task::JoinHandle;
@@ -54,9 +63,9 @@ use tracing::info;
 
 use crate::{
     desk::{Clock, Desk},
-    grant::RunKey,
+    grant::{Grant, RunKey},
     keeper::{Beginning, Keeper, KeeperMsg},
-    repository::Repository,
+    repository::{Repository, RepositoryError},
     service::Front,
 };
 
@@ -69,9 +78,13 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(3);
 /// start may work later (another process still holds the soul).
 pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
     let mut soul = Serving::start(&brief, Box::new(now)).await?;
+    let tell = |notices: &[String]| {
+        report(&Report::Facts(Map::from_iter([("notice".to_owned(), json!(notices.join("; ")))])));
+    };
     if !soul.notices.is_empty() {
-        report(&Report::Facts(Map::from_iter([("notice".to_owned(), json!(soul.notices.join("; ")))])));
+        tell(&soul.notices);
     }
+    outside::watch(brief.home().soul(), soul.keeper.clone(), tell);
     report_ready();
     tokio::select! {
         () = stop.cancelled() => {}
@@ -88,6 +101,77 @@ fn now() -> Timestamp {
     Timestamp::now()
 }
 
+/// `lisa-soul check --home DIR [--repair]`: looks whether everything is as it should be while no soul serves, and says
+/// so as one line of JSON on standard output, the same [`Reply::Checked`] that a serving soul answers.
+pub fn check(arguments: &[OsString]) -> ExitCode {
+    ipc::log::start();
+    let (mut home, mut repair, mut rest) = (None, false, arguments.iter());
+    while let Some(argument) = rest.next() {
+        match argument.to_str() {
+            Some("--home") => home = rest.next().map(Home::at),
+            Some("--repair") => repair = true,
+            _ => return Exit::Usage.into(),
+        }
+    }
+    let Some(home) = home else { return Exit::Usage.into() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("the system gives a process its event queue");
+    match runtime.block_on(check_home(&home, repair)) {
+        Ok(reply) => {
+            let line = serde_json::to_string(&reply).expect("an answer is JSON");
+            // whoever asked may have left
+            let _ = writeln!(std::io::stdout().lock(), "{line}");
+            Exit::Asked.into()
+        }
+        Err(fault) => {
+            tracing::error!("the check ends: {fault}");
+            fault.exit.into()
+        }
+    }
+}
+
+async fn check_home(home: &Home, repair: bool) -> Result<Reply, Fault> {
+    let root = home.soul();
+    if !root.is_dir() {
+        return Ok(Reply::Checked { findings: vec![] });
+    }
+    let run = Run::find(home);
+    private_folder(run.path()).map_err(Fault::configuration)?;
+    let _lock = take_lock(&run).await?;
+    let zone = Config::read(&home.config()).map_or(TimeZone::UTC, |config| config.zone());
+    let key = RunKey::derive(&Secret::fresh());
+    let mut desk = open(&root, zone, key, Box::new(now))?;
+    // who runs this program has the files in hand already
+    Ok(desk
+        .check(Grant::Human, repair, now())
+        .unwrap_or_else(|why| Reply::Refused { reason: why.sentence() }))
+}
+
+/// Takes the kernel's lock that makes one writer a soul.
+async fn take_lock(run: &Run) -> Result<File, Fault> {
+    let lock = run.path().join("soul.lock");
+    lock_file(&lock, LOCK_PATIENCE).await.map_err(Fault::configuration)?.ok_or_else(|| {
+        let lock = lock.display();
+        Fault::again(format!(
+            "another process holds the soul (`{lock}`); end it, with `lisa down` or by hand, and start again"
+        ))
+    })
+}
+
+/// The desk over a home's soul. A repository that cannot be opened leaves the documents to be read, and says so: a
+/// process that ends instead would take her voice away as well.
+fn open(root: &Path, zone: TimeZone, key: RunKey, clock: Clock) -> Result<Desk, Fault> {
+    match Repository::open(root, zone.clone()) {
+        Ok(repository) => Ok(Desk::new(repository, zone, key, clock)),
+        Err(error @ RepositoryError::InTheWay { .. }) => Err(Fault::configuration(error)),
+        Err(error) => {
+            let why = ipc::exit::chain(&error);
+            tracing::error!(error = why, "the repository cannot be opened; she can be read, not changed");
+            Ok(Desk::reading(root, zone, key, clock, why))
+        }
+    }
+}
+
 /// A soul that serves.
 struct Serving {
     keeper: ActorRef<KeeperMsg>,
@@ -101,15 +185,10 @@ impl Serving {
     async fn start(brief: &Brief, clock: Clock) -> Result<Self, Fault> {
         let (root, run) = (brief.home().soul(), brief.run());
         private_folder(run.path()).map_err(Fault::configuration)?;
-        let lock = run.path().join("soul.lock");
-        let lock = lock_file(&lock, LOCK_PATIENCE).await.map_err(Fault::configuration)?.ok_or_else(|| {
-            let lock = lock.display();
-            Fault::again(format!("another process holds the soul (`{lock}`); end it, with `lisa down` or by hand, and start again"))
-        })?;
+        let lock = take_lock(&run).await?;
         let (zone, key) = (brief.config.zone(), RunKey::derive(&brief.secret));
         let opening = tokio::task::spawn_blocking(move || -> Result<_, Fault> {
-            let repository = Repository::open(&root, zone.clone()).map_err(Fault::configuration)?;
-            let mut desk = Desk::new(repository, zone, key, clock);
+            let mut desk = open(&root, zone, key, clock)?;
             let notices = desk.notices();
             Ok((desk, notices))
         });
@@ -139,5 +218,7 @@ impl Serving {
     }
 }
 
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 mod tests;

@@ -3,5 +3,9 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ipc::child::main(ipc::hello::Role::Soul, soul_actor::run)
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    match arguments.first() {
+        Some(first) if first == "check" => soul_actor::check(&arguments[1..]),
+        _ => ipc::child::main(ipc::hello::Role::Soul, soul_actor::run),
+    }
 }

@@ -37,8 +37,10 @@ pub(crate) enum Origin {
     Birth,
     /// An edit from outside.
     Manual,
-    /// The first commit of a home that was never under git.
+    /// The first commit of a home that was never under git, and what a new form of the files asks for.
     Migration,
+    /// A person, through the supervisor.
+    Human,
 }
 
 impl Origin {
@@ -50,6 +52,7 @@ impl Origin {
             Self::Birth => "birth",
             Self::Manual => "manual",
             Self::Migration => "migration",
+            Self::Human => "human",
         }
     }
 }

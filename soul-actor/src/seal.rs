@@ -1,7 +1,8 @@
-//! `soul.lock.json`: the hashes by which the original notices that one of the four texts was changed behind its back.
+//! `soul.lock.json`: the hashes that show whether a document was changed behind her back.
 //!
+//! The original seals four texts in it; we seal every document that a prompt shows, under its path, beside those four.
 //! A write of ours renews the hash of the file it wrote and of no other: renewing all would launder whatever was done to
-//! the other three (which is what the original did). Everything else in the file is kept.
+//! the rest (which is what the original did). Everything else in the file is kept.
 
 use ipc::digest::sha256_hex;
 use jiff::Timestamp;
@@ -10,8 +11,8 @@ use serde_json::{Map, Value, json};
 /// Where it lies.
 pub(crate) const PATH: &str = "soul.lock.json";
 
-/// The file's new bytes, after `files` (path and bytes) were written.
-pub(crate) fn renew(old: Option<&[u8]>, files: &[(&str, &[u8])], now: Timestamp) -> Vec<u8> {
+/// The file's new bytes, after `files` (path and bytes; none where it was removed) were written.
+pub(crate) fn renew(old: Option<&[u8]>, files: &[(&str, Option<&[u8]>)], now: Timestamp) -> Vec<u8> {
     let read = old.and_then(|old| serde_json::from_slice(old).ok());
     let mut seal = match read {
         Some(Value::Object(seal)) => seal,
@@ -21,10 +22,23 @@ pub(crate) fn renew(old: Option<&[u8]>, files: &[(&str, &[u8])], now: Timestamp)
         seal.insert("hashes".to_owned(), json!({}));
     }
     for (path, bytes) in files {
-        seal["hashes"][*path] = json!(sha256_hex(bytes));
+        match bytes {
+            Some(bytes) => seal["hashes"][*path] = json!(sha256_hex(bytes)),
+            None => {
+                // the order of the others stays as it is
+                seal["hashes"].as_object_mut().and_then(|hashes| hashes.shift_remove(*path));
+            }
+        }
     }
     seal.insert("savedAt".to_owned(), json!(format!("{now:.3}")));
     serde_json::to_vec_pretty(&seal).expect("a map of texts is JSON")
+}
+
+/// The sealed paths with their hashes; a file that is broken seals nothing.
+pub(crate) fn sealed(bytes: &[u8]) -> Vec<(String, String)> {
+    let seal: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let hashes = seal["hashes"].as_object().into_iter().flatten();
+    hashes.filter_map(|(path, hash)| Some((path.clone(), hash.as_str()?.to_owned()))).collect()
 }
 
 #[cfg(test)]
@@ -35,15 +49,19 @@ mod tests {
     fn only_the_hash_of_what_was_written_is_renewed() {
         let now: Timestamp = "2026-11-30T12:00:00Z".parse().unwrap();
         let old = br#"{"hashes":{"name.md":"a","purpose.md":"forged"},"savedAt":"x","more":1}"#;
-        let new: Value = serde_json::from_slice(&renew(Some(old), &[("name.md", b"")], now)).unwrap();
+        let new: Value = serde_json::from_slice(&renew(Some(old), &[("name.md", Some(b""))], now)).unwrap();
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(
             new,
             json!({"hashes": {"name.md": empty, "purpose.md": "forged"}, "savedAt": "2026-11-30T12:00:00.000Z", "more": 1})
         );
         for broken in [None, Some(&b"["[..]), Some(b"[1]"), Some(br#"{"hashes":7}"#)] {
-            let new: Value = serde_json::from_slice(&renew(broken, &[("name.md", b"")], now)).unwrap();
+            let new: Value = serde_json::from_slice(&renew(broken, &[("name.md", Some(b""))], now)).unwrap();
             assert_eq!(new["hashes"], json!({"name.md": empty}));
         }
+        let old = br#"{"hashes":{"values/x.md":"a","name.md":"b"}}"#;
+        let left = renew(Some(old), &[("values/x.md", None)], now);
+        assert_eq!(sealed(&left), [("name.md".to_owned(), "b".to_owned())]);
+        assert_eq!(sealed(b"["), []);
     }
 }

@@ -72,6 +72,19 @@ pub(crate) fn read(bytes: &[u8]) -> (Option<String>, Option<BigFive>) {
     (born_at, serde_json::from_value(seed["bigFive"].clone()).ok())
 }
 
+/// The version of the form of the files that a seed file names; the original's names none.
+pub(crate) fn schema(bytes: &[u8]) -> Option<u64> {
+    serde_json::from_slice::<Value>(bytes).ok()?["soulSchemaVersion"].as_u64()
+}
+
+/// Why a soul of this seed may only be read, if so.
+pub(crate) fn too_new(bytes: &[u8]) -> Option<String> {
+    let version = schema(bytes).filter(|version| *version > u64::from(SCHEMA_VERSION))?;
+    Some(format!(
+        "her files have the form {version}, and this Lisa knows those up to {SCHEMA_VERSION}; install the newer one; she can be read, not changed"
+    ))
+}
+
 /// Host and user, as the original joins them.
 pub(crate) fn whereabouts() -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -100,6 +113,11 @@ mod tests {
         assert!(text.ends_with("\"soulSchemaVersion\": 1\n}"), "{text}");
         assert_eq!(read(&bytes), (Some("2026-11-30T12:00:00.123Z".into()), Some(five)));
         assert_eq!(read(b"torn"), (None, None));
+        assert_eq!(
+            (schema(&bytes), schema(b"{}"), too_new(&bytes), too_new(b"{}")),
+            (Some(1), None, None, None)
+        );
+        assert!(too_new(br#"{"soulSchemaVersion": 2}"#).unwrap().contains("form 2"));
         assert_ne!(Seed::draw(), Seed::draw());
     }
 }

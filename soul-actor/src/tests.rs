@@ -390,7 +390,7 @@ fn a_desire_is_pursued_and_its_progress_is_in_the_next_portrait() {
         assert!(said.failed && said.output.contains("`why`"), "{}", said.output);
         let input = json!({"field": "desire", "slug": "Learn Rust", "what": "学习 Rust", "why": "静\nactionable: yes"});
         let written = life.wrote("soul_patch", input).await;
-        assert_eq!(written.paths, ["desires/learn-rust.md"]);
+        assert_eq!(written.paths, ["desires/learn-rust.md", "soul.lock.json"]);
         assert!(!life.snapshot().await.desires[0].actionable, "a why cannot make itself actionable");
         *world.now.lock().unwrap() = "2026-12-05T08:00:00Z".parse().unwrap();
         let revise = json!({"field": "desire", "slug": "learn-rust", "actionable": true, "heartbeat_prompt": "读一章"});
@@ -457,7 +457,7 @@ fn she_reads_herself_and_her_history() {
         let bad = life.call("soul_patch", json!({"field": "identity", "content": " \n "})).await;
         assert!(bad.failed && bad.output.contains("`identity` would be blank"), "{}", bad.output);
         let Reply::Tools(tools) = life.ask(Request::Tools).await else { panic!() };
-        assert_eq!(tools.len(), 6);
+        assert_eq!(tools.len(), 7);
         life.soul.stop().await;
     });
 }
@@ -551,7 +551,7 @@ fn a_home_of_the_original_is_only_looked_at_until_she_changes_herself() {
             life.wrote("soul_patch", json!({"field": "desire", "slug": "mixedcase", "intensity": 0.9})).await;
         assert_eq!(
             written.paths,
-            ["desires/MixedCase.md"],
+            ["desires/MixedCase.md", "soul.lock.json"],
             "the old name is kept, whatever the case it is asked by"
         );
         assert_eq!((written.sequence, written.prompt_version), (2, 2));
@@ -604,8 +604,17 @@ fn one_soul_a_home_and_what_cannot_be_opened_is_a_fault_with_a_remedy() {
         assert!(fault.to_string().contains("another process holds the soul"), "{fault}");
         life.soul.stop().await;
         std::fs::create_dir_all(world.soul().join(".git")).unwrap();
+        let life = world.start().await;
+        let notices = life.status().await.notices;
+        assert!(
+            notices[0].contains("move its `.git` away") && notices[0].contains("read, not changed"),
+            "{notices:?}"
+        );
+        life.soul.stop().await;
+        std::fs::remove_dir_all(world.soul()).unwrap();
+        std::fs::write(world.soul(), "").unwrap();
         let fault = Serving::start(&world.brief(), Box::new(now)).await.err().unwrap();
         assert_eq!(fault.exit, Exit::Configuration);
-        assert!(fault.to_string().contains("move its `.git` away"), "{fault}");
+        assert!(fault.to_string().contains("no folder"), "{fault}");
     });
 }

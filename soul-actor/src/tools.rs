@@ -25,12 +25,14 @@ pub(crate) enum Tool {
     Diff,
     /// `desire_progress_log`
     Progress,
+    /// `soul_rollback`
+    Rollback,
 }
 
 impl Tool {
     /// All of them, in the order a model sees them.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Patch, Self::Read, Self::Journal, Self::History, Self::Diff, Self::Progress];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Patch, Self::Read, Self::Journal, Self::History, Self::Diff, Self::Progress, Self::Rollback];
 
     /// Its name.
     pub(crate) const fn name(self) -> &'static str {
@@ -41,6 +43,7 @@ impl Tool {
             Self::History => "soul_history",
             Self::Diff => "soul_diff",
             Self::Progress => "desire_progress_log",
+            Self::Rollback => "soul_rollback",
         }
     }
 
@@ -58,7 +61,7 @@ impl Tool {
     /// Whether it writes.
     pub(crate) const fn writes(self) -> bool {
         match self {
-            Self::Patch | Self::Journal | Self::Progress => true,
+            Self::Patch | Self::Journal | Self::Progress | Self::Rollback => true,
             Self::Read | Self::History | Self::Diff => false,
         }
     }
@@ -88,6 +91,7 @@ impl Tool {
             Self::Journal => &["entry"],
             Self::History | Self::Diff => &["field", "slug", "since", "limit"],
             Self::Progress => &["slug", "entry"],
+            Self::Rollback => &["document", "commit", "to", "why"],
         }
     }
 
@@ -110,6 +114,10 @@ impl Tool {
             Self::Diff => "See how you changed: the lines that went and came, newest first.",
             Self::Progress => {
                 "Write down how a desire of yours is going: in two to five sentences what you did this time and what comes next. Only you read it, the next time you pursue it."
+            }
+            Self::Rollback => {
+                "Bring something of yourself back as it was. `document` with `commit` or `to` brings one document back as of then; `commit` alone undoes what that commit changed; \
+                 `to` alone brings back everything your prompt shows. It is a change like any other: nothing is erased from your history. `soul_history` shows the commits."
             }
         }
     }
@@ -181,6 +189,15 @@ impl Tool {
                     json!(["field"]),
                 )
             }
+            Self::Rollback => (
+                json!({
+                    "document": text(80, "one document: `identity`, `values/honesty`, `desires/learn-rust`"),
+                    "commit": text(40, "a commit, by at least four digits"),
+                    "to": text(40, "a time, in place of a commit: `7d`, `2w`, a day or an instant"),
+                    "why": text(BODY_CHARS_MAX, "the reason"),
+                }),
+                json!(["why"]),
+            ),
             Self::Progress => {
                 (json!({"slug": slug, "entry": text(ENTRY_CHARS_MAX, "the entry")}), json!(["slug", "entry"]))
             }

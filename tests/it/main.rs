@@ -8,6 +8,7 @@ mod stage;
 mod bad_input;
 mod conversation;
 mod deaths;
+mod deeds;
 mod heartbeat;
 mod models;
 mod old_home;

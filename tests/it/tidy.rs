@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Each outside crate that has one home, and the home.
-const HOMES: [(&str, &str); 12] = [
+const HOMES: [(&str, &str); 14] = [
     ("interprocess", "ipc"),
     ("agent-client-protocol-schema", "ipc"),
     ("tracing-subscriber", "ipc"),
@@ -11,6 +11,8 @@ const HOMES: [(&str, &str); 12] = [
     ("git2", "soul-actor"),
     ("libgit2-sys", "soul-actor"),
     ("hmac", "soul-actor"),
+    ("notify", "soul-actor"),
+    ("similar", "soul-actor"),
     ("reqwest", "agent"),
     ("rustls", "agent"),
     ("regex", "agent"),

@@ -69,6 +69,49 @@ pub enum Request {
         /// At most so many changes.
         limit: u32,
     },
+    /// Bring something back as it was; only a person may. Answered by [`Reply::RolledBack`], which is a preview unless
+    /// the request says `apply`. Asked twice with one request id, it writes once.
+    Rollback(Rollback),
+    /// Where a line of a document comes from: answered by [`Reply::Why`].
+    Why {
+        /// The document.
+        document: String,
+        /// Which line of it, counted from 1 as `Read` shows them.
+        line: u32,
+    },
+    /// Look now for edits from outside, which is done by itself as well: answered by [`Reply::Looked`]. Only the soul
+    /// itself and the supervisor may ask.
+    Look,
+    /// Look whether everything is as it should be: answered by [`Reply::Checked`].
+    Check {
+        /// Mend what can be mended; only a person may ask for that.
+        repair: bool,
+        /// Set by the supervisor alone, where the peer is a person.
+        #[serde(default)]
+        human: bool,
+    },
+}
+
+/// What is to be brought back: a document as of a commit or a time, one commit undone, or everything shown as of a time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rollback {
+    /// One document; without it everything a commit changed, or everything that is shown.
+    pub document: Option<String>,
+    /// The commit, by at least four digits of its id.
+    pub commit: Option<String>,
+    /// The time, where no commit is named.
+    pub to: Option<Timestamp>,
+    /// Why.
+    #[serde(default)]
+    pub why: String,
+    /// Do it; without, only say what would be done.
+    pub apply: bool,
+    /// The newest commit when this was previewed: where another has come since, it is refused.
+    #[serde(default)]
+    pub seen: Option<String>,
+    /// Set by the supervisor alone, where the peer is a person.
+    #[serde(default)]
+    pub human: bool,
 }
 
 /// The use of a tool.
@@ -168,11 +211,97 @@ pub enum Reply {
         /// Unified diffs, each under the line of its commit.
         text: String,
     },
+    /// To [`Request::Rollback`].
+    RolledBack(RolledBack),
+    /// To [`Request::Why`].
+    Why(Why),
+    /// To [`Request::Look`].
+    Looked {
+        /// What is not as it should be, each a sentence with what to do.
+        notices: Vec<String>,
+        /// Whether something is still being written, so that it is worth looking again soon.
+        again: bool,
+    },
+    /// To [`Request::Check`].
+    Checked {
+        /// What was found, the worst first.
+        findings: Vec<Finding>,
+    },
     /// Not done: which rule, in one sentence that can be acted on.
     Refused {
         /// The sentence.
         reason: String,
     },
+}
+
+/// What a roll-back does, or did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RolledBack {
+    /// The files it changes, and how.
+    pub changes: Vec<Restored>,
+    /// The commits whose work it undoes, newest first, at most fifty.
+    pub undoes: Vec<Entry>,
+    /// What stays as it is although it was named, each a sentence.
+    pub left: Vec<String>,
+    /// The newest commit this is about; to be shown again with `apply`.
+    pub seen: Option<String>,
+    /// The receipt, where it was done.
+    pub written: Option<Written>,
+}
+
+/// One file of a roll-back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restored {
+    /// Where it lies in the soul.
+    pub path: String,
+    /// Whether it goes away: it did not exist then.
+    pub removed: bool,
+    /// How many lines come.
+    pub lines_added: u32,
+    /// How many lines go.
+    pub lines_removed: u32,
+}
+
+/// Where a line comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Why {
+    /// Where the document lies in the soul.
+    pub path: String,
+    /// Which line.
+    pub line: u32,
+    /// What it says, without its ending.
+    pub text: String,
+    /// The commit that brought it; none where it is in no commit yet.
+    pub entry: Option<Entry>,
+    /// Whether it is older than the part of the history that was looked through, whose oldest commit `entry` then is.
+    pub older: bool,
+}
+
+/// Something a check found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Where: a path.
+    pub place: String,
+    /// What is wrong there, as a sentence.
+    pub what: String,
+    /// Whether it was mended just now.
+    pub mended: bool,
+    /// What to do, or what was done.
+    pub remedy: String,
+}
+
+/// How bad a finding is; the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Nothing can be written, or something is lost.
+    Broken,
+    /// Something is wrong that does not stop her.
+    Wrong,
+    /// Worth knowing.
+    Note,
 }
 
 /// What came of a tool.
@@ -424,6 +553,20 @@ mod tests {
             Request::History { document: Some("identity".into()), limit: 20, since: None },
             "history",
             json!({"document": "identity", "limit": 20, "since": null}),
+        );
+        check(
+            Request::Why { document: "identity".into(), line: 2 },
+            "why",
+            json!({"document": "identity", "line": 2}),
+        );
+        check(
+            Request::Check { repair: true, human: false },
+            "check",
+            json!({"repair": true, "human": false}),
+        );
+        assert_eq!(
+            from_frame::<Request>("rollback", json!({"commit": "abcd", "apply": false})).unwrap(),
+            Request::Rollback(Rollback { commit: Some("abcd".into()), ..Rollback::default() })
         );
         assert_eq!(
             from_frame::<Request>("stauts", Value::Null).unwrap_err().code,

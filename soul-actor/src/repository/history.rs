@@ -156,7 +156,7 @@ fn said(commit: &Commit<'_>) -> Said {
     Said::parse(&String::from_utf8_lossy(commit.message_bytes()))
 }
 
-fn entry(commit: &Commit<'_>) -> Entry {
+pub(super) fn entry(commit: &Commit<'_>) -> Entry {
     let Said { op, path, caller, origin, why, trailers } = said(commit);
     let time = Timestamp::from_second(commit.time().seconds()).unwrap_or(Timestamp::UNIX_EPOCH);
     // ours are shorter; what others write into a message is bounded here

@@ -46,6 +46,16 @@ pub(crate) fn look(root: &Path, path: &str) -> Result<Option<Vec<u8>>, Repositor
     Ok(Some(bytes))
 }
 
+/// Brings back what the history says of a file, for a check that mends.
+pub(crate) fn restore(root: &Path, path: &str, bytes: &[u8]) -> Result<(), RepositoryError> {
+    put(root, path, Some(bytes))
+}
+
+/// Removes a file that the history says is not there, for a check that mends.
+pub(crate) fn remove(root: &Path, path: &str) -> Result<(), RepositoryError> {
+    put(root, path, None)
+}
+
 /// Makes the file at `path` below `root` hold `bytes`, or be gone, durably.
 pub(super) fn put(root: &Path, path: &str, bytes: Option<&[u8]>) -> Result<(), RepositoryError> {
     let place = root.join(path);

@@ -49,6 +49,18 @@ const RUN_PATIENCE: Duration = Duration::from_mins(30);
 /// How long our own actors may take, in milliseconds.
 const ACTOR_PATIENCE_MS: u64 = 5_000;
 
+/// How long a look through the whole repository may take.
+const CHECK_PATIENCE: Duration = Duration::from_mins(1);
+
+/// Who asks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer {
+    /// Which connection.
+    pub(crate) client: ClientId,
+    /// Whether a person started it.
+    pub(crate) person: bool,
+}
+
 /// Everything an answer may need.
 #[derive(Debug)]
 pub(crate) struct Desk {
@@ -91,15 +103,15 @@ impl Desk {
     /// Takes a request: what concerns the envelope is done before this returns, the answer comes from the future.
     pub(crate) fn take(
         self: Arc<Self>,
-        client: ClientId,
+        peer: Peer,
         request: Request,
         queue: mpsc::Sender<Message>,
     ) -> BoxFuture<'static, ()> {
         let Request { id, method, params } = request;
         match route(&method, &params) {
-            Route::Agent(relay) => self.relay(client, id, method, params, relay, queue),
+            Route::Agent(relay) => self.relay(peer.client, id, method, params, relay, queue),
             route => Box::pin(async move {
-                let outcome = self.answer(client, route, &method, params).await;
+                let outcome = self.answer(peer, route, &method, params).await;
                 // the client may have left
                 let _ = queue.send(Message::response(id, outcome)).await;
             }),
@@ -119,19 +131,20 @@ impl Desk {
         })
     }
 
-    async fn answer(
-        &self,
-        client: ClientId,
-        route: Route,
-        method: &str,
-        params: Value,
-    ) -> Result<Value, RpcError> {
+    async fn answer(&self, peer: Peer, route: Route, method: &str, params: Value) -> Result<Value, RpcError> {
         match route {
             Route::Initialize => initialize(params),
             Route::Status => self.status().await,
-            Route::Events => self.events(client, params).await,
-            Route::Soul => self.ask(Role::Soul, &self.soul, params, PATIENCE).await,
-            Route::Heartbeat => self.ask(Role::Heartbeat, &self.heartbeat, params, RUN_PATIENCE).await,
+            Route::Events => self.events(peer.client, params).await,
+            Route::Soul => {
+                let request = lend(read::<Soul>(&params)?, peer.person);
+                let patience =
+                    if matches!(request, soul::Request::Check { .. }) { CHECK_PATIENCE } else { PATIENCE };
+                self.ask(Role::Soul, &self.soul, request, patience).await
+            }
+            Route::Heartbeat => {
+                self.ask(Role::Heartbeat, &self.heartbeat, read::<Heartbeat>(&params)?, RUN_PATIENCE).await
+            }
             Route::Stop => {
                 self.house.cast(HouseMsg::Stop { by: "a client" }).map_err(internal)?;
                 Ok(Value::Null)
@@ -161,12 +174,9 @@ impl Desk {
         &self,
         role: Role,
         of: &Client<C>,
-        params: Value,
+        request: C::Request,
         patience: Duration,
     ) -> Result<Value, RpcError> {
-        let method = params.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let inner = params.get("params").cloned().unwrap_or_default();
-        let request: C::Request = from_frame(&method, inner)?;
         tokio::select! {
             reply = of.ask(&request, patience) => to_value(&reply.map_err(away)?),
             why = self.no_use_asking(role) => Err(RpcError::new(code::AWAY, why)),
@@ -273,6 +283,33 @@ impl Desk {
     }
 }
 
+/// Reads a question in the words of a contract.
+fn read<C: Contract>(params: &Value) -> Result<C::Request, RpcError> {
+    let method = params.get("method").and_then(Value::as_str).unwrap_or_default();
+    from_frame(method, params.get("params").cloned().unwrap_or_default())
+}
+
+/// Lends a person's authority to a question; what the client itself says about that counts for nothing.
+fn lend(mut request: soul::Request, person: bool) -> soul::Request {
+    match &mut request {
+        soul::Request::Rollback(asked) => asked.human = person,
+        soul::Request::Check { human, .. } => *human = person,
+        soul::Request::Status
+        | soul::Request::Snapshot
+        | soul::Request::Tools
+        | soul::Request::Call(_)
+        | soul::Request::Conceive
+        | soul::Request::Birth(_)
+        | soul::Request::OpenRun { .. }
+        | soul::Request::Read { .. }
+        | soul::Request::History { .. }
+        | soul::Request::Diff { .. }
+        | soul::Request::Why { .. }
+        | soul::Request::Look => {}
+    }
+    request
+}
+
 /// Says what the chat socket can do, whatever the processes behind it are doing.
 fn initialize(params: Value) -> Result<Value, RpcError> {
     let _asked: acp::InitializeRequest = from_params(params)?;
@@ -326,6 +363,24 @@ pub(crate) async fn hear_soul(
         };
         if house.cast(msg).is_err() {
             return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whether_a_person_asks_is_not_for_the_client_to_say() {
+        for person in [true, false] {
+            let asked = json!({"method": "check", "params": {"repair": true, "human": !person}});
+            let lent = lend(read::<Soul>(&asked).unwrap(), person);
+            assert_eq!(lent, soul::Request::Check { repair: true, human: person });
+            let asked =
+                json!({"method": "rollback", "params": {"commit": "abcd", "apply": true, "human": !person}});
+            let soul::Request::Rollback(lent) = lend(read::<Soul>(&asked).unwrap(), person) else { panic!() };
+            assert_eq!(lent.human, person);
         }
     }
 }

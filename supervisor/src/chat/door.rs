@@ -23,7 +23,8 @@ use tokio_util::{
 use tracing::{debug, warn};
 
 use super::{
-    desk::Desk,
+    authority::is_a_persons,
+    desk::{Desk, Peer},
     hub::{ClientId, HubMsg},
 };
 
@@ -84,16 +85,16 @@ pub(crate) async fn serve(mut door: Door, desk: Arc<Desk>, hub: ActorRef<HubMsg>
             }
         };
         match accepted {
-            Ok(Some(stream)) => {
+            Ok(Some((stream, person))) => {
                 pause = Duration::from_millis(50);
                 let Ok(place) = places.clone().try_acquire_owned() else {
                     tokio::spawn(turn_away(stream));
                     continue;
                 };
-                let (client, desk, hub) = (next, desk.clone(), hub.clone());
+                let (peer, desk, hub) = (Peer { client: next, person }, desk.clone(), hub.clone());
                 next += 1;
                 tokio::spawn(async move {
-                    attend(stream, client, desk, &hub).await;
+                    attend(stream, peer, desk, &hub).await;
                     drop(place);
                 });
             }
@@ -122,20 +123,22 @@ async fn turn_away(stream: UnixStream) {
     let _ = timeout(FAREWELL_PATIENCE, farewell).await;
 }
 
-/// Waits for a client; `None` when it is not of our user (B26).
-async fn accept(listener: &UnixListener) -> io::Result<Option<UnixStream>> {
+/// Waits for a client, and finds out whether a person started it; `None` when it is not of our user (B26).
+async fn accept(listener: &UnixListener) -> io::Result<Option<(UnixStream, bool)>> {
     let (stream, _) = listener.accept().await?;
-    let ours = stream.peer_cred()?.uid() == our_uid();
-    Ok(ours.then_some(stream))
+    let peer = stream.peer_cred()?;
+    let ours = peer.uid() == our_uid();
+    Ok(ours.then_some((stream, is_a_persons(peer.pid()))))
 }
 
-async fn attend(stream: UnixStream, client: ClientId, desk: Arc<Desk>, hub: &ActorRef<HubMsg>) {
+async fn attend(stream: UnixStream, peer: Peer, desk: Arc<Desk>, hub: &ActorRef<HubMsg>) {
+    let client = peer.client;
     let (read, write) = stream.into_split();
     let (queue, queued) = mpsc::channel(QUEUE_MAX);
     let gone = CancellationToken::new();
     let _ = hub.cast(HubMsg::Joined { client, queue: queue.clone(), gone: gone.clone() });
     let mut writer = tokio::spawn(write_all(FramedWrite::new(write, FrameCodec::default()), queued));
-    let reading = read_all(FramedRead::new(read, FrameCodec::default()), client, desk, queue);
+    let reading = read_all(FramedRead::new(read, FrameCodec::default()), peer, desk, queue);
     let read_to_the_end = tokio::select! {
         () = reading => true,
         () = gone.cancelled() => false,
@@ -166,10 +169,11 @@ async fn write_all(mut out: FramedWrite<OwnedWriteHalf, FrameCodec>, mut queued:
 
 async fn read_all(
     mut incoming: FramedRead<OwnedReadHalf, FrameCodec>,
-    client: ClientId,
+    peer: Peer,
     desk: Arc<Desk>,
     queue: mpsc::Sender<Message>,
 ) {
+    let client = peer.client;
     let places = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
     let mut first = true;
     loop {
@@ -185,7 +189,7 @@ async fn read_all(
             Ok(Incoming::Message(Message::Request(request))) => {
                 let (desk, queue) = (desk.clone(), queue.clone());
                 // the envelope is read in the order of the wire, so that a prompt is under way before the next line is read
-                let answering = desk.take(client, request, queue);
+                let answering = desk.take(peer, request, queue);
                 tokio::spawn(async move {
                     answering.await;
                     drop(place);

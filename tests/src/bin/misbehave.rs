@@ -2,6 +2,7 @@
 //!
 //! - `crash-after MS`: says that it is ready, and dies with exit code 70 so long after.
 //! - `never-ready`: says nothing, for ever.
+//! - `run COMMAND…`: says that it is ready, runs a command, and leaves what it said in `misbehave.out` beside it.
 //! - `ignore-term`: says that it is ready, ignores the wish to end, and has a grandchild that ignores it too.
 
 use std::{
@@ -25,6 +26,12 @@ fn main() -> ExitCode {
             ExitCode::from(70)
         }
         Some("never-ready") => wait_for_ever(),
+        Some("run") => {
+            say_ready();
+            let said = run(words);
+            std::fs::write(own.with_file_name("misbehave.out"), said).expect("a file can be left");
+            wait_for_ever()
+        }
         Some("ignore-term") => {
             ignore_term();
             say_ready();
@@ -39,6 +46,16 @@ fn say_ready() {
     out.write_all(b"{\"ready\":{\"build\":\"misbehave\"}}\n")
         .and_then(|()| out.flush())
         .expect("somebody listens");
+}
+
+fn run<'a>(mut words: impl Iterator<Item = &'a str>) -> Vec<u8> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what a child of Lisa can start is what this double is about"
+    )]
+    let mut command = Command::new(words.next().expect("a command"));
+    let done = command.args(words).output().expect("the command runs");
+    [done.stdout, done.stderr].concat()
 }
 
 fn wait_for_ever() -> ! {

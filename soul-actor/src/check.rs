@@ -1,0 +1,334 @@
+//! Check: what is wrong with the repository of the self, and mending it where that is safe.
+//!
+//! It reads the folder with eyes of its own, so it also works where the repository cannot be opened. Nothing is thrown
+//! away: what is mended is kept first, files under `.git/lisa/rescue/<time>/`, commits under `refs/lisa/rescue/<time>`.
+//! What cannot be mended is said with what to do, and reading still works.
+
+mod anchor;
+mod objects;
+mod refs;
+
+use std::path::{Path, PathBuf};
+
+use git2::{Repository as Git, RepositoryState};
+pub(crate) use ipc::contract::soul::Finding as Found;
+use ipc::{contract::soul::Severity, digest::sha256_hex};
+use jiff::Timestamp;
+
+pub(crate) use anchor::Anchor;
+
+use crate::{
+    repository::{short, workfile::look},
+    rollback, seal,
+};
+
+/// A finding that stays as it is.
+pub(crate) fn found(severity: Severity, place: &str, what: &str, remedy: &str) -> Found {
+    let (place, what, remedy) = (place.to_owned(), what.to_owned(), remedy.to_owned());
+    Found { severity, place, what, mended: false, remedy }
+}
+
+/// A finding that was mended.
+pub(crate) fn mended(severity: Severity, place: &str, what: &str, done: &str) -> Found {
+    Found { mended: true, ..found(severity, place, what, done) }
+}
+
+/// The shown documents that do not fit their seal.
+pub(crate) fn unsealed(root: &Path) -> Vec<String> {
+    let seal = look(root, seal::PATH).ok().flatten().unwrap_or_default();
+    let differs = |(path, hash): (String, String)| {
+        let bytes = look(root, &path).ok().flatten()?;
+        (sha256_hex(&bytes) != hash).then_some(path)
+    };
+    seal::sealed(&seal).into_iter().filter(|(path, _)| rollback::is_shown(path)).filter_map(differs).collect()
+}
+
+/// What is said of a document that does not fit its seal.
+pub(crate) fn unsealed_sentence(path: &str) -> String {
+    format!(
+        "`{path}` does not fit its seal: it was changed by something else than Lisa; `lisa soul diff {path}` shows how, `lisa soul check --repair` accepts it"
+    )
+}
+
+/// What is said of a history that does not go on from ours.
+pub(crate) fn foreign(root: &Path, known: &str) -> String {
+    let (root, short) = (root.display(), short(known));
+    format!(
+        "the history is another one: `{short}`, the newest commit known to be hers, is not part of it; to go back to hers: `git -C {root} reset --hard {short}`; to go on from what is there: `lisa soul check --repair`, which keeps hers under `refs/lisa/rescue/`"
+    )
+}
+
+/// One look at a repository.
+struct Checkup<'a> {
+    root: &'a Path,
+    git_dir: PathBuf,
+    known: Option<String>,
+    repair: bool,
+    stamp: String,
+    findings: Vec<Found>,
+}
+
+/// Looks at the repository in `root`, of whose history `known` is the newest commit we know; mends with `repair`.
+pub(crate) fn repository(root: &Path, known: Option<&str>, repair: bool, now: Timestamp) -> Vec<Found> {
+    let git_dir = root.join(".git");
+    let known = known.map(str::to_owned).or_else(|| Anchor::read(root).map(|anchor| anchor.head));
+    let stamp = now.strftime("%Y%m%dT%H%M%SZ").to_string();
+    let mut checkup = Checkup { root, git_dir, known, repair, stamp, findings: Vec::new() };
+    checkup.run();
+    checkup.findings
+}
+
+impl Checkup<'_> {
+    fn run(&mut self) {
+        match self.git_dir.symlink_metadata() {
+            Err(_) => {
+                if rollback::has_seed(self.root) {
+                    let what = "she is not under git yet, so she has no history";
+                    self.findings.push(found(
+                        Severity::Note,
+                        ".git",
+                        what,
+                        "the first change of her begins one",
+                    ));
+                }
+                return;
+            }
+            Ok(metadata) if !metadata.is_dir() => {
+                let what = "it is no folder, so this is no repository of ours";
+                self.findings.push(found(
+                    Severity::Broken,
+                    ".git",
+                    what,
+                    "move it away; the documents stay, and the next change begins a history",
+                ));
+                return;
+            }
+            Ok(_) => {}
+        }
+        self.locks();
+        self.config();
+        self.head();
+        let Ok(git) = Git::open(self.root) else {
+            let remedy = format!(
+                "see what `git -C {root} fsck` says; if it cannot be mended, move `{root}/.git` away (keep it): the documents stay, and the next change begins a new history",
+                root = self.root.display()
+            );
+            self.findings.push(found(Severity::Broken, ".git", "the repository cannot be opened", &remedy));
+            return;
+        };
+        self.objects(&git);
+        self.branch(&git);
+        // a handle that has seen the mended state from its beginning
+        let Ok(git) = Git::open(self.root) else { return };
+        self.detached(&git);
+        self.under_way(&git);
+        self.history(&git);
+        self.foreign(&git);
+        self.index(&git);
+    }
+
+    /// Locks of git that nobody holds: we have the kernel's lock, and a git command takes a moment.
+    fn locks(&mut self) {
+        let mut folders = vec![self.git_dir.clone()];
+        let mut locks = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                let below = path.strip_prefix(&self.git_dir).is_ok_and(|path| path.starts_with("refs"));
+                if is_dir && (below || folder == self.git_dir && path.ends_with("refs")) {
+                    folders.push(path);
+                } else if !is_dir && path.extension().is_some_and(|extension| extension == "lock") {
+                    locks.push(path);
+                }
+            }
+        }
+        for lock in locks {
+            let what =
+                "a lock is there that stops every git command, and whoever made it is most likely dead";
+            let removed = self.repair && self.keep_file(&lock) && std::fs::remove_file(&lock).is_ok();
+            let place = self.place(&lock);
+            self.findings.push(if removed {
+                mended(Severity::Wrong, &place, what, "removed")
+            } else {
+                found(
+                    Severity::Wrong,
+                    &place,
+                    what,
+                    "if no git command is running here, `lisa soul check --repair` removes it",
+                )
+            });
+        }
+    }
+
+    fn config(&mut self) {
+        let place = self.git_dir.join("config");
+        let reads = git2::Config::open(&place)
+            .and_then(|mut config| config.snapshot())
+            .is_ok_and(|config| config.get_i32("core.repositoryformatversion").is_ok());
+        if reads {
+            return;
+        }
+        let what = "the repository's configuration is gone or cannot be read";
+        let plain = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n";
+        let done = self.repair && self.keep_file(&place) && std::fs::write(&place, plain).is_ok();
+        self.say(
+            Severity::Broken,
+            ".git/config",
+            what,
+            done,
+            "a plain one was written",
+            "`lisa soul check --repair` writes a plain one",
+        );
+    }
+
+    fn index(&mut self, git: &Git) {
+        let place = self.git_dir.join("index");
+        let rebuild = || -> Result<(), git2::Error> {
+            let git = Git::open(self.root)?;
+            let tree = git.head()?.peel_to_tree()?;
+            let mut index = git.index()?;
+            index.read_tree(&tree)?;
+            index.write()
+        };
+        if git.index().and_then(|mut index| index.read(true)).is_ok() {
+            if self.findings.iter().any(|finding| finding.mended) {
+                // what HEAD is now is what `git status` should compare with; no document depends on it
+                let _ = rebuild();
+            }
+            return;
+        }
+        let what = "git's index cannot be read; no document depends on it";
+        let done = self.repair
+            && self.keep_file(&place)
+            && std::fs::remove_file(&place).is_ok()
+            && rebuild().is_ok();
+        self.say(
+            Severity::Wrong,
+            ".git/index",
+            what,
+            done,
+            "made anew",
+            "`lisa soul check --repair` makes it anew",
+        );
+    }
+
+    fn under_way(&mut self, git: &Git) {
+        if let Some(what) = under_way(git, self.root) {
+            self.findings.push(found(Severity::Broken, ".git", &what, "nothing is written until then"));
+        }
+    }
+
+    fn foreign(&mut self, git: &Git) {
+        let Some(known) = self.known.clone() else { return };
+        let Ok(head) = git.head().and_then(|head| head.peel_to_commit()) else { return };
+        let Ok(id) = git2::Oid::from_str(&known) else { return };
+        let goes_on = id == head.id() || git.graph_descendant_of(head.id(), id).unwrap_or(false);
+        let branch = git.head().ok().and_then(|head| head.shorthand().ok().map(str::to_owned));
+        let moved =
+            Anchor::read(self.root).filter(|anchor| branch.as_ref().is_some_and(|b| *b != anchor.branch));
+        if goes_on {
+            if let (Some(anchor), Some(branch)) = (moved, branch) {
+                let what = format!(
+                    "the repository is on the branch `{branch}`, and her history was on `{}`",
+                    anchor.branch
+                );
+                let remedy = format!(
+                    "`git -C {} switch {}` goes back; `lisa soul check --repair` stays here",
+                    self.root.display(),
+                    anchor.branch
+                );
+                let done = self.repair && {
+                    Anchor { branch, head: head.id().to_string() }.keep(self.root, None);
+                    true
+                };
+                self.say(
+                    Severity::Wrong,
+                    ".git/HEAD",
+                    &what,
+                    done,
+                    "this branch is hers from now on",
+                    &remedy,
+                );
+            }
+            return;
+        }
+        let what = foreign(self.root, &known);
+        let kept = git.find_commit(id).is_ok() && self.repair && self.keep_commit(git, id);
+        let done = self.repair && (kept || git.find_commit(id).is_err());
+        if let (true, Some(branch)) = (done, branch) {
+            Anchor { branch, head: head.id().to_string() }.keep(self.root, None);
+        }
+        let said = if kept {
+            format!(
+                "what is there is hers from now on; the earlier history is kept under `refs/lisa/rescue/{}`",
+                self.stamp
+            )
+        } else {
+            "what is there is hers from now on; of the earlier history git has nothing left to keep"
+                .to_owned()
+        };
+        self.say(
+            Severity::Broken,
+            ".git",
+            &what,
+            done,
+            &said,
+            "one of the two, by hand: nothing of either is thrown away",
+        );
+    }
+
+    fn say(&mut self, severity: Severity, place: &str, what: &str, done: bool, said: &str, remedy: &str) {
+        self.findings.push(if done {
+            mended(severity, place, what, said)
+        } else {
+            found(severity, place, what, remedy)
+        });
+    }
+
+    /// Keeps a copy of a file that is about to be mended; what is not there needs none.
+    fn keep_file(&self, path: &Path) -> bool {
+        let folder = self.git_dir.join("lisa/rescue").join(&self.stamp);
+        let Ok(below) = path.strip_prefix(&self.git_dir) else { return false };
+        if path.symlink_metadata().is_err() {
+            return true;
+        }
+        let to = folder.join(below);
+        to.parent().is_some_and(|parent| std::fs::create_dir_all(parent).is_ok())
+            && std::fs::copy(path, to).is_ok()
+    }
+
+    /// Keeps a commit from being forgotten.
+    fn keep_commit(&self, git: &Git, commit: git2::Oid) -> bool {
+        let name = format!("refs/lisa/rescue/{}", self.stamp);
+        git.reference(&name, commit, true, "lisa: kept before mending").is_ok()
+    }
+
+    fn place(&self, path: &Path) -> String {
+        path.strip_prefix(self.root).unwrap_or(path).display().to_string()
+    }
+}
+
+/// What git itself is in the middle of, as a sentence with what to do.
+pub(crate) fn under_way(git: &Git, root: &Path) -> Option<String> {
+    let (what, end) = match git.state() {
+        RepositoryState::Clean => return None,
+        RepositoryState::Merge => ("merge", "merge --abort"),
+        RepositoryState::Revert | RepositoryState::RevertSequence => ("revert", "revert --abort"),
+        RepositoryState::CherryPick | RepositoryState::CherryPickSequence => {
+            ("cherry-pick", "cherry-pick --abort")
+        }
+        RepositoryState::Bisect => ("bisect", "bisect reset"),
+        RepositoryState::Rebase | RepositoryState::RebaseInteractive | RepositoryState::RebaseMerge => {
+            ("rebase", "rebase --abort")
+        }
+        RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => ("am", "am --abort"),
+    };
+    let root = root.display();
+    Some(format!(
+        "a `git {what}` is under way in her repository, so nothing is written; finish it, or end it: `git -C {root} {end}`"
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+//! Reading back: what a commit held, what it changed, and which commits touched a file.
+//!
+//! Everything here walks the first parents from HEAD and compares one tree entry a commit. Whoever knows better which
+//! commits touched a path (an index beside the history) answers [`Repository::commits_of`] from it.
+
+use std::path::Path;
+
+use git2::{Commit, Oid, Repository as Git, Tree, TreeWalkMode, TreeWalkResult};
+use ipc::contract::soul::Entry;
+use jiff::Timestamp;
+
+use crate::check::under_way;
+
+use super::{Repository, RepositoryError, Result, blob, history::entry, tree};
+
+/// The fewest digits that name a commit.
+const DIGITS_MIN: usize = 4;
+/// How many commits a walk looks at; more is a history of decades.
+const WALK_MAX: usize = 200_000;
+
+/// A commit that changed a file, and the file as it was after it.
+pub(crate) struct Touch {
+    /// The commit.
+    pub(crate) entry: Entry,
+    /// The file's bytes; nothing where the commit removed it.
+    pub(crate) bytes: Option<Vec<u8>>,
+}
+
+/// One file that a commit changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Undone {
+    /// Where it lies.
+    pub(crate) path: String,
+    /// Its bytes before the commit.
+    pub(crate) before: Option<Vec<u8>>,
+    /// Its bytes after it.
+    pub(crate) after: Option<Vec<u8>>,
+}
+
+impl Repository {
+    /// The commit of that id, or of that beginning of one, if it is part of her history; else a sentence.
+    pub(crate) fn find(&self, name: &str) -> Result<Result<String, String>> {
+        let shown = ipc::text::one_line(name, 60);
+        let name = name.trim().to_ascii_lowercase();
+        if name.len() < DIGITS_MIN || name.len() > 40 || !name.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Ok(Err(format!(
+                "`{shown}` names no commit; give at least {DIGITS_MIN} digits of one, as `lisa soul history` shows them"
+            )));
+        }
+        let unknown = || {
+            format!("there is no commit `{shown}` in her history; `lisa soul history` shows what there is")
+        };
+        let (Some(git), Some(head)) = (self.git_there(), self.head()?) else { return Ok(Err(unknown())) };
+        let found = match git.find_commit_by_prefix(&name) {
+            Ok(found) => found.id(),
+            Err(error) if error.code() == git2::ErrorCode::Ambiguous => {
+                return Ok(Err(format!("more than one commit begins with `{shown}`; give more digits")));
+            }
+            Err(_) => return Ok(Err(unknown())),
+        };
+        let ours = found == head.id()
+            || git.graph_descendant_of(head.id(), found).map_err(RepositoryError::git("walk the history"))?;
+        Ok(if ours { Ok(found.to_string()) } else { Err(unknown()) })
+    }
+
+    /// What a commit says about itself.
+    pub(crate) fn entry_of(&self, commit: &str) -> Result<Entry> {
+        Ok(entry(&self.commit_of(commit)?))
+    }
+
+    /// The bytes a file had at a commit.
+    pub(crate) fn file_at(&self, commit: &str, path: &str) -> Result<Option<Vec<u8>>> {
+        let commit = self.commit_of(commit)?;
+        blob(self.git()?, &tree(&commit)?, path)
+    }
+
+    /// The paths of all files of a commit.
+    pub(crate) fn files_at(&self, commit: &str) -> Result<Vec<String>> {
+        let tree = tree(&self.commit_of(commit)?)?;
+        Ok(files(&tree)
+            .map_err(RepositoryError::git("read a commit"))?
+            .into_iter()
+            .map(|(path, _)| path)
+            .collect())
+    }
+
+    /// The paths of all files of the newest commit, each with the id of its content.
+    pub(crate) fn committed_files(&self) -> Result<Vec<(String, Oid)>> {
+        let Some(head) = self.head()? else { return Ok(vec![]) };
+        files(&tree(&head)?).map_err(RepositoryError::git("read the newest commit"))
+    }
+
+    /// What one commit changed against its first parent; nothing for the first of all.
+    pub(crate) fn changed_by(&self, commit: &str) -> Result<Option<Vec<Undone>>> {
+        let (git, commit) = (self.git()?, self.commit_of(commit)?);
+        let Some(parent) = commit.parents().next() else { return Ok(None) };
+        let (old, new) = (tree(&parent)?, tree(&commit)?);
+        let diff = git
+            .diff_tree_to_tree(Some(&old), Some(&new), None)
+            .map_err(RepositoryError::git("read what a commit changed"))?;
+        let mut changed = Vec::new();
+        for delta in diff.deltas() {
+            let path = delta.new_file().path_bytes().or(delta.old_file().path_bytes()).unwrap_or_default();
+            let Ok(path) = std::str::from_utf8(path) else { continue };
+            let (before, after) = (blob(git, &old, path)?, blob(git, &new, path)?);
+            changed.push(Undone { path: path.to_owned(), before, after });
+        }
+        Ok(Some(changed))
+    }
+
+    /// The newest commit that is not younger than `time`.
+    pub(crate) fn newest_before(&self, time: Timestamp) -> Result<Option<String>> {
+        let mut next = self.head()?;
+        for _ in 0..WALK_MAX {
+            let Some(commit) = next else { return Ok(None) };
+            if commit.time().seconds() <= time.as_second() {
+                return Ok(Some(commit.id().to_string()));
+            }
+            next = commit.parents().next();
+        }
+        Ok(None)
+    }
+
+    /// The commits that touched any of these paths after `commit`, newest first, at most `max`.
+    pub(crate) fn touches_since(&self, paths: &[String], commit: &str, max: usize) -> Result<Vec<Entry>> {
+        let until = self.commit_of(commit)?.id();
+        let mut next = self.head()?;
+        let mut found = Vec::new();
+        for _ in 0..WALK_MAX {
+            let Some(commit) = next.filter(|commit| commit.id() != until && found.len() < max) else { break };
+            let parent = commit.parents().next();
+            let (new, old) = (tree(&commit)?, parent.as_ref().map(tree).transpose()?);
+            if paths.iter().any(|path| at(Some(&new), path) != at(old.as_ref(), path)) {
+                found.push(entry(&commit));
+            }
+            next = parent;
+        }
+        Ok(found)
+    }
+
+    /// The commits that touched a file, newest first, each with the file as it was after it. The walk goes on as far
+    /// as it is asked to.
+    pub(crate) fn commits_of<'a>(&'a self, path: &'a str) -> impl Iterator<Item = Result<Touch>> + 'a {
+        let mut next = self.head().transpose();
+        let mut left = WALK_MAX;
+        std::iter::from_fn(move || {
+            loop {
+                let commit = match next.take()? {
+                    Ok(commit) => commit,
+                    Err(error) => return Some(Err(error)),
+                };
+                left = left.checked_sub(1)?;
+                let step = || -> Result<_> {
+                    let parent = commit.parents().next();
+                    let (new, old) = (tree(&commit)?, parent.as_ref().map(tree).transpose()?);
+                    let (after, before) = (at(Some(&new), path), at(old.as_ref(), path));
+                    let touch = if after == before {
+                        None
+                    } else {
+                        Some(Touch { entry: entry(&commit), bytes: blob(self.git()?, &new, path)? })
+                    };
+                    Ok((touch, parent))
+                };
+                match step() {
+                    Err(error) => return Some(Err(error)),
+                    Ok((touch, parent)) => {
+                        next = parent.map(Ok);
+                        if let Some(touch) = touch {
+                            return Some(Ok(touch));
+                        }
+                    }
+                }
+            }
+        })
+    }
+
+    /// Whether `commit` is the newest one or an ancestor of it; nothing where git does not know it.
+    pub(crate) fn has_in_history(&self, commit: &str) -> Option<bool> {
+        let (git, head) = (self.git_there()?, self.head().ok()??);
+        let commit = Oid::from_str(commit).ok()?;
+        git.find_commit(commit).ok()?;
+        Some(commit == head.id() || git.graph_descendant_of(head.id(), commit).unwrap_or(false))
+    }
+
+    /// The branch HEAD is on, by its short name; none where it is on no branch.
+    pub(crate) fn branch_name(&self) -> Option<String> {
+        let head = self.git_there()?.find_reference("HEAD").ok()?;
+        let target = head.symbolic_target().ok().flatten()?;
+        Some(target.strip_prefix("refs/heads/").unwrap_or(target).to_owned())
+    }
+
+    /// Why nothing may be written on what is there, if so: it is on no branch, or git is in the middle of something.
+    pub(crate) fn hindrance(&self) -> Option<String> {
+        let git = self.git_there()?;
+        if let Err(error) = self.head() {
+            return Some(ipc::exit::chain(&error));
+        }
+        if let Err(error) = self.branch(git) {
+            return Some(error.to_string());
+        }
+        under_way(git, self.root())
+    }
+
+    /// The paths that differ between two commits.
+    pub(crate) fn changed_between(&self, old: &str, new: &str) -> Result<Vec<String>> {
+        let (old, new) = (tree(&self.commit_of(old)?)?, tree(&self.commit_of(new)?)?);
+        let diff = self.git()?.diff_tree_to_tree(Some(&old), Some(&new), None);
+        let diff = diff.map_err(RepositoryError::git("read what commits changed"))?;
+        let path = |delta: git2::DiffDelta<'_>| {
+            let path = delta.new_file().path_bytes().or(delta.old_file().path_bytes())?;
+            Some(String::from_utf8_lossy(path).into_owned())
+        };
+        Ok(diff.deltas().filter_map(path).collect())
+    }
+
+    fn git_there(&self) -> Option<&Git> {
+        self.git().ok()
+    }
+
+    fn commit_of(&self, commit: &str) -> Result<Commit<'_>> {
+        let found = Oid::from_str(commit).and_then(|id| {
+            self.git_there().map_or_else(
+                || Err(git2::Error::from_str("there is no repository")),
+                |git| git.find_commit(id),
+            )
+        });
+        found.map_err(RepositoryError::git("read a commit"))
+    }
+}
+
+fn at(tree: Option<&Tree<'_>>, path: &str) -> Option<Oid> {
+    tree?.get_path(Path::new(path)).ok().map(|entry| entry.id())
+}
+
+fn files(tree: &Tree<'_>) -> std::result::Result<Vec<(String, Oid)>, git2::Error> {
+    let mut found = Vec::new();
+    tree.walk(TreeWalkMode::PreOrder, |folder, entry| {
+        if let (Ok(name), Some(git2::ObjectType::Blob)) = (entry.name(), entry.kind()) {
+            found.push((format!("{folder}{name}"), entry.id()));
+        }
+        TreeWalkResult::Ok
+    })?;
+    Ok(found)
+}
