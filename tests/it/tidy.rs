@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 
 /// Each outside crate that has one home, and the home.
-const HOMES: [(&str, &str); 12] = [
+const HOMES: [(&str, &str); 14] = [
     ("interprocess", "ipc"),
     ("agent-client-protocol-schema", "ipc"),
     ("tracing-subscriber", "ipc"),
     ("toml", "ipc"),
     ("git2", "soul-actor"),
-    ("libgit2-sys", "soul-actor"),
+    ("rusqlite", "soul-actor"),
+    ("sha1", "soul-actor"),
+    ("flate2", "soul-actor"),
     ("hmac", "soul-actor"),
     ("reqwest", "agent"),
     ("rustls", "agent"),
