@@ -13,3 +13,4 @@ mod models;
 mod old_home;
 mod supervision;
 mod tidy;
+mod torture;
