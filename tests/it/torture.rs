@@ -32,7 +32,7 @@ use crate::stage::{eventually, secs};
 /// How many writers write at once.
 const WRITERS: usize = 8;
 /// How long one question may take over all lives; a life takes a tenth of a second to begin.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A soul that is started and killed by hand, and those who write to it.
 struct Rack {
@@ -182,6 +182,11 @@ impl Dice {
     }
 }
 
+#[expect(clippy::print_stdout, reason = "a campaign that cannot be repeated by its seed proves little")]
+fn say(line: &str) {
+    println!("{line}");
+}
+
 /// The seed of a campaign, which is printed, and how many kills or cuts it has.
 fn campaign(name: &str, short: u64) -> (Dice, u64) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
@@ -189,7 +194,7 @@ fn campaign(name: &str, short: u64) -> (Dice, u64) {
         RequestId::fresh().as_str().bytes().fold(7, |seed, byte| seed * 31 % 1_000_000_007 + u64::from(byte))
     });
     let rounds = number("LISA_TORTURE").unwrap_or(short);
-    println!("{name}: seed {seed}, {rounds} rounds");
+    say(&format!("{name}: seed {seed}, {rounds} rounds"));
     (Dice(seed), rounds)
 }
 
@@ -242,7 +247,7 @@ async fn write(client: Client<Soul>, writer: usize, run: RunToken, ledger: Ledge
             match client.ask_as(asked.id.clone(), &asked.request, Patience::of(PATIENCE)).await {
                 Ok(Reply::Called(Called { written: Some(written), .. })) => {
                     asked.commit = Some(written.commit);
-                    ledger.lock().unwrap()[place].commit = asked.commit.clone();
+                    ledger.lock().unwrap()[place].commit.clone_from(&asked.commit);
                     break;
                 }
                 // a full disk refuses; a while later it is asked again
@@ -260,6 +265,15 @@ struct Verdict {
     lost: usize,
     doubled: usize,
     misattributed: usize,
+}
+
+impl Verdict {
+    fn sentence(&self, took: Duration) -> String {
+        let Self { acknowledged, lost, doubled, misattributed } = self;
+        format!(
+            "acknowledged {acknowledged}, lost {lost}, doubled {doubled}, misattributed {misattributed} ({took:.0?})"
+        )
+    }
 }
 
 impl Rack {
@@ -425,5 +439,185 @@ fn b34_eight_writers_of_one_document_are_two_hundred_commits_and_two_hundred_rig
         assert_eq!(rack.git(&["rev-list", "--count", "HEAD"]).unwrap().trim(), "201");
         rack.files_hold(&ledger);
         rack.is_whole();
+    });
+}
+
+/// A file system of its own, made for a test where that is allowed, and gone with it.
+struct Mount {
+    folder: tempfile::TempDir,
+}
+
+impl Mount {
+    /// Mounts, or says why that cannot be done here.
+    fn new(arguments: &[&str]) -> Result<Self, String> {
+        let folder = tempfile::Builder::new().prefix("mount-").tempdir().unwrap();
+        let at = folder.path().to_str().unwrap().to_owned();
+        said("mount", &[arguments, &[&at]].concat())?;
+        Ok(Self { folder })
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let at = self.folder.path().to_str().unwrap().to_owned();
+        let unmounted = said("umount", &[&at]).or_else(|_| said("umount", &["-l", &at]));
+        assert!(unmounted.is_ok() || std::thread::panicking(), "{unmounted:?}");
+    }
+}
+
+#[test]
+fn killed_while_the_disk_fills_up_nothing_is_lost_and_it_goes_on_when_there_is_room() {
+    let disk = match Mount::new(&["-t", "tmpfs", "-o", "size=128m", "tmpfs"]) {
+        Ok(disk) => disk,
+        Err(why) => return say(&format!("skipped: no tmpfs can be mounted here ({})", why.trim())),
+    };
+    let (mut dice, kills) = campaign("kill -9 on a disk that fills up", 15);
+    run(async {
+        let rack = Rack::new(&disk.path().join("home"));
+        let began = Instant::now();
+        let mut life = rack.start();
+        rack.give_birth().await;
+        let run = rack.open_run().await;
+        let ledger = Ledger::default();
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| tokio::spawn(write(rack.dial(Role::Agent), writer, run.clone(), ledger.clone())))
+            .collect();
+        let ballast = disk.path().join("ballast");
+        for round in 0..kills {
+            // full, so that now and then a write is refused in its midst; then room again
+            let is_full = round % 2 == 0;
+            if is_full {
+                let mut file = std::fs::File::create(&ballast).unwrap();
+                while file.write_all(&[7; 16 * 1024]).is_ok() {}
+            }
+            tokio::time::sleep(Duration::from_micros(5_000 + dice.throw(150_000))).await;
+            let _ = std::fs::remove_file(&ballast);
+            if dice.throw(3) == 0 {
+                tokio::time::sleep(Duration::from_micros(dice.throw(100_000))).await;
+            }
+            life.kill();
+            life = rack.start();
+        }
+        for writer in &writers {
+            writer.abort();
+        }
+        let soul = rack.dial(Role::Agent);
+        let mut ledger = ledger.lock().unwrap().clone();
+        for asked in ledger.iter_mut().filter(|asked| asked.commit.is_none()) {
+            // what was refused is tried again by the soul itself, with pauses of up to two seconds
+            let end = Instant::now() + PATIENCE;
+            while asked.commit.is_none() {
+                let reply =
+                    soul.ask_as(asked.id.clone(), &asked.request, Patience::of(PATIENCE)).await.unwrap();
+                let Reply::Called(called) = reply else { panic!("{reply:?}") };
+                assert!(called.written.is_some() || Instant::now() < end, "{called:?}\n{}", rack.log());
+                asked.commit = called.written.map(|written| written.commit);
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+        soul.ask(&Request::Status, PATIENCE).await.unwrap();
+        life.end();
+        let verdict = rack.judge(&ledger);
+        say(&verdict.sentence(began.elapsed()));
+        rack.files_hold(&ledger);
+        rack.is_whole();
+        assert_eq!((verdict.lost, verdict.doubled, verdict.misattributed), (0, 0, 0));
+    });
+}
+
+/// A scratch ext4 on a loop device.
+struct Scratch {
+    _folder: tempfile::TempDir,
+    image: String,
+}
+
+impl Scratch {
+    fn new() -> Result<Self, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let image = folder.path().join("disk.img");
+        std::fs::File::create(&image).unwrap().set_len(256 << 20).unwrap();
+        let image = image.to_str().unwrap().to_owned();
+        said("mkfs.ext4", &["-q", "-F", &image])?;
+        Ok(Self { _folder: folder, image })
+    }
+
+    fn mount(&self) -> Result<Mount, String> {
+        Mount::new(&["-o", "loop", &self.image])
+    }
+}
+
+/// Cuts the power of a file system: nothing that is not on the device reaches it any more, the journal included.
+fn cut_the_power(disk: &Path) -> Result<String, String> {
+    // EXT4_IOC_SHUTDOWN is _IOR('X', 125, __u32); 2 is EXT4_GOING_FLAGS_NOLOGFLUSH
+    let program = "import fcntl,os,struct,sys\nfd=os.open(sys.argv[1],os.O_RDONLY)\nfcntl.ioctl(fd,0x8004587d,struct.pack('I',2))";
+    said("python3", &["-c", program, disk.to_str().unwrap()])
+}
+
+#[test]
+fn with_the_power_cut_at_any_instant_nothing_that_was_acknowledged_is_lost() {
+    let scratch = match Scratch::new() {
+        Ok(scratch) => scratch,
+        Err(why) => return say(&format!("skipped: no scratch disk can be made here ({})", why.trim())),
+    };
+    let mut disk = match scratch.mount() {
+        Ok(disk) => disk,
+        Err(why) => return say(&format!("skipped: no loop device can be mounted here ({})", why.trim())),
+    };
+    let (mut dice, cuts) = campaign("power cut", 6);
+    let cuts = cuts.min(400);
+    run(async {
+        let began = Instant::now();
+        let mut acknowledged: Vec<Asked> = Vec::new();
+        for round in 0..cuts {
+            let rack = Rack::new(&disk.path().join("home"));
+            let life = rack.start();
+            if round == 0 {
+                rack.give_birth().await;
+            }
+            let run = rack.open_run().await;
+            let ledger = Ledger::default();
+            let base = usize::try_from(round).unwrap() * WRITERS;
+            let writers: Vec<_> = (0..WRITERS)
+                .map(|writer| {
+                    tokio::spawn(write(rack.dial(Role::Agent), base + writer, run.clone(), ledger.clone()))
+                })
+                .collect();
+            tokio::time::sleep(Duration::from_micros(20_000 + dice.throw(400_000))).await;
+            if let Err(why) = cut_the_power(disk.path()) {
+                return say(&format!(
+                    "skipped: the power of a file system cannot be cut here ({})",
+                    why.trim()
+                ));
+            }
+            // what is answered after the cut was not in time; the log cannot flush, so there is no such answer
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            for writer in &writers {
+                writer.abort();
+            }
+            acknowledged
+                .extend(ledger.lock().unwrap().iter().filter(|asked| asked.commit.is_some()).cloned());
+            drop(life);
+            drop(rack);
+            drop(disk);
+            disk = scratch.mount().unwrap();
+            let rack = Rack::new(&disk.path().join("home"));
+            let life = rack.start();
+            rack.is_whole();
+            let verdict = rack.judge(&acknowledged);
+            assert_eq!(
+                (verdict.lost, verdict.doubled, verdict.misattributed),
+                (0, 0, 0),
+                "cut {round}\n{}",
+                rack.log()
+            );
+            rack.files_hold(&acknowledged);
+            life.end();
+        }
+        let lost = Verdict { acknowledged: acknowledged.len(), ..Verdict::default() };
+        say(&format!("{cuts} cuts: {}", lost.sentence(began.elapsed())));
     });
 }

@@ -27,7 +27,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 /// How many writes are applied at once at most; their objects are in memory twice while they are packed.
 const TOGETHER_MAX: usize = 2048;
 /// How many applied records the log keeps before it is shortened though there is no quiet.
-const UNRELEASED_MAX: u64 = 8192;
+const UNRELEASED_MAX: u64 = 2048;
 
 /// Accepted writes, and the branch they go to.
 pub(super) struct Batch {
@@ -182,7 +182,7 @@ impl Work {
     fn park(&mut self) -> Next {
         info!("somebody else has committed; what was accepted meanwhile goes on top of that");
         self.waiting.clear();
-        self.progress.change(|state| state.moved = true);
+        self.progress.change(|state| (state.moved, state.trouble) = (true, None));
         while let Ok(batch) = self.coming.recv() {
             if batch.instead {
                 self.progress.change(|state| state.moved = false);

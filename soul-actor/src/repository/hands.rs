@@ -11,7 +11,7 @@
 //! and waits to be taken as an edit of theirs.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs::File,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -47,6 +47,8 @@ pub(super) struct Hands {
     disk: File,
     /// The commits that the side index does not have yet, oldest first.
     unindexed: Vec<Oid>,
+    /// The answers of those among them that answered somebody, which git does not have.
+    answers: HashMap<Oid, String>,
     /// The last record that was applied.
     last: u64,
     /// The last record that the log has let go of.
@@ -73,6 +75,7 @@ impl Hands {
             progress,
             disk,
             unindexed: Vec::new(),
+            answers: HashMap::new(),
             last: 0,
             released: 0,
             is_index_behind: false,
@@ -96,12 +99,17 @@ impl Hands {
         self.reached(Step::Files)?;
         self.last = last.record.position;
         self.is_index_behind = true;
-        if is_start {
-            // nobody is waiting for the next write yet, and a person may look first
-            self.refresh_index();
+        if !is_start {
+            self.progress.set_applied(self.last);
         }
-        self.progress.set_applied(self.last);
         self.note(batch);
+        if is_start {
+            // before anything else is accepted: lives that end soon, one after the other, must not let the log grow
+            if let Err(error) = self.release() {
+                warn!(error = ipc::exit::chain(&error), "the log could not be shortened; it will be");
+            }
+            self.progress.set_applied(self.last);
+        }
         self.reached(Step::Indexed)
     }
 
@@ -200,6 +208,7 @@ impl Hands {
     fn note(&mut self, batch: &[Arc<Accepted>]) {
         let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return };
         if !self.unindexed.is_empty() {
+            self.keep_answers(batch);
             self.unindexed.extend(batch.iter().map(|write| write.record.id));
             return;
         }
@@ -210,6 +219,7 @@ impl Hands {
         } else if head == first.record.parent {
             self.index.add(&rows).map_err(RepositoryError::log("write the index"))
         } else {
+            self.keep_answers(batch);
             self.catch_up(last.record.id)
         };
         match noted {
@@ -220,6 +230,12 @@ impl Hands {
                 warn!(error, "the side index could not be written; it will be");
             }
         }
+    }
+
+    fn keep_answers(&mut self, batch: &[Arc<Accepted>]) {
+        let answer =
+            |write: &Arc<Accepted>| Some((write.record.id, write.record.about.answer.as_ref()?.to_string()));
+        self.answers.extend(batch.iter().filter_map(answer));
     }
 
     /// Finds what the side index lacks.
@@ -233,9 +249,10 @@ impl Hands {
         if self.unindexed.is_empty() {
             return Ok(false);
         }
-        let brought = self.index.bring(&self.git, &self.unindexed)?;
+        let brought = self.index.bring(&self.git, &self.unindexed, &self.answers)?;
         self.unindexed.drain(..brought);
         if self.unindexed.is_empty() {
+            self.answers.clear();
             self.progress.change(|state| state.indexed = self.last);
         }
         Ok(!self.unindexed.is_empty())

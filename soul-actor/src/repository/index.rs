@@ -4,7 +4,10 @@
 //! where it cannot be read, it is made anew. It is written behind the log and flushed with everything else before the
 //! log lets go of a record, so the answers of requests in it are as durable as the commits.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
 use git2::{Oid, Repository as Git, Tree};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
@@ -229,12 +232,18 @@ impl Index {
     }
 
     /// Adds the first of the missing commits, a bounded number of them; says how many.
-    pub(super) fn bring(&mut self, git: &Git, missing: &[Oid]) -> Result<usize> {
+    pub(super) fn bring(
+        &mut self,
+        git: &Git,
+        missing: &[Oid],
+        answers: &HashMap<Oid, String>,
+    ) -> Result<usize> {
         let head = self.head().map_err(RepositoryError::log("read the index"))?;
         let mut versions = head.map_or_else(Versions::default, |(_, versions)| versions);
         let part = missing.get(..ROWS_MAX).unwrap_or(missing);
         let rows = part.iter().map(|id| {
-            let row = row(git, *id, versions)?;
+            let mut row = row(git, *id, versions)?;
+            row.answer = answers.get(id).cloned();
             versions = row.versions;
             Ok(row)
         });

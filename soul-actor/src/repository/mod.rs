@@ -627,3 +627,6 @@ fn make_root(root: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod traps;

@@ -6,7 +6,7 @@ use super::*;
 use crate::message::Origin;
 
 /// The git command, with nothing of this machine's configuration.
-fn git(root: &Path, arguments: &[&str]) -> String {
+pub(super) fn git(root: &Path, arguments: &[&str]) -> String {
     #[expect(clippy::disallowed_methods, reason = "the one place where tests ask the git command")]
     let output = std::process::Command::new("git")
         .arg("-C")
@@ -21,11 +21,11 @@ fn git(root: &Path, arguments: &[&str]) -> String {
     said
 }
 
-fn now() -> Timestamp {
+pub(super) fn now() -> Timestamp {
     "2026-11-30T12:00:00Z".parse().unwrap()
 }
 
-fn message(op: &'static str, path: &str) -> Message {
+pub(super) fn message(op: &'static str, path: &str) -> Message {
     Message {
         op,
         path: path.to_owned(),
@@ -38,15 +38,15 @@ fn message(op: &'static str, path: &str) -> Message {
     }
 }
 
-fn change(path: &str, text: &str) -> Change {
+pub(super) fn change(path: &str, text: &str) -> Change {
     Change { path: path.to_owned(), bytes: Some(text.as_bytes().to_vec()) }
 }
 
-fn open(root: &Path) -> Repository {
+pub(super) fn open(root: &Path) -> Repository {
     Repository::open(root, TimeZone::UTC).unwrap()
 }
 
-fn born(root: &Path) -> Repository {
+pub(super) fn born(root: &Path) -> Repository {
     let mut repository = open(root);
     repository.prepare(now()).unwrap();
     let changes = [
@@ -61,18 +61,18 @@ fn born(root: &Path) -> Repository {
     repository
 }
 
-fn write(repository: &mut Repository, path: &str, text: &str) -> Result<Option<Receipt>> {
+pub(super) fn write(repository: &mut Repository, path: &str, text: &str) -> Result<Option<Receipt>> {
     repository.write(&[change(path, text)], &message("patch", path), now())
 }
 
 /// A repository whose batch is durable and in git.
-fn flushed(mut repository: Repository) -> Repository {
+pub(super) fn flushed(mut repository: Repository) -> Repository {
     repository.flush(|_| None).unwrap();
     repository.settle().unwrap();
     repository
 }
 
-fn is_whole(root: &Path) {
+pub(super) fn is_whole(root: &Path) {
     git(root, &["fsck", "--strict", "--no-dangling"]);
     assert_eq!(git(root, &["status", "--porcelain"]), "", "the work tree is what HEAD says");
 }
@@ -103,7 +103,7 @@ fn a_write_is_one_commit_and_the_files_follow() {
 }
 
 /// The steps at which a write is cut, and whether it was answered by then.
-const STEPS: [(Step, bool); 6] = [
+pub(super) const STEPS: [(Step, bool); 6] = [
     (Step::Accepted, false),
     (Step::Logged, true),
     (Step::Objects, true),
