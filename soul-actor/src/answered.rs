@@ -31,6 +31,14 @@ impl Answered {
         }
     }
 
+    /// Forgets answers that were not given: what they say did not become durable.
+    pub(crate) fn forget(&mut self, ids: &[RequestId]) {
+        for id in ids {
+            self.kept.remove(id);
+        }
+        self.order.retain(|id| !ids.contains(id));
+    }
+
     /// Reads the history anew when it is next asked: a write that failed may have come further than it knew.
     pub(crate) fn doubt(&mut self) {
         self.committed = None;

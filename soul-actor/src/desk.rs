@@ -34,7 +34,9 @@ use crate::{
     plan::{self, NotWritten, Plan, no_such},
     portrait::{self, portrait},
     reading,
-    repository::{Change, Receipt, Repository, RepositoryError, Versions, Wanted, short, workfile::look},
+    repository::{
+        Asked, Change, Receipt, Repository, RepositoryError, Versions, Wanted, short, workfile::look,
+    },
     rollback::{has_seed, is_shown},
     seal,
     seed::{self, Seed},
@@ -58,6 +60,10 @@ pub(crate) struct Desk {
     clock: Clock,
     drafts: VecDeque<(String, Seed)>,
     answered: Answered,
+    /// The requests that were answered in this batch.
+    taken: Vec<RequestId>,
+    /// The commits of this batch.
+    coming: Vec<Changed>,
     news: Vec<Changed>,
     outside: Outside,
     neighbour: Neighbour,
@@ -75,6 +81,8 @@ impl Desk {
             clock,
             drafts: VecDeque::new(),
             answered: Answered::default(),
+            taken: Vec::new(),
+            coming: Vec::new(),
             news: Vec::new(),
             outside: Outside::default(),
             neighbour: Neighbour::default(),
@@ -87,7 +95,7 @@ impl Desk {
         Self { broken: Some(why), ..Self::new(Repository::closed(root, zone.clone()), zone, key, clock) }
     }
 
-    /// The commits since this was last asked, oldest first.
+    /// The commits that were flushed since this was last asked, oldest first.
     pub(crate) fn take_news(&mut self) -> Vec<Changed> {
         std::mem::take(&mut self.news)
     }
@@ -130,11 +138,7 @@ impl Desk {
         let (versions, born, unread) = self.standing();
         let mut portrait = portrait(self.repository.root(), versions, born);
         portrait.notices.extend(unread);
-        if self.repository.is_behind() {
-            portrait.notices.push(
-                "the last change is in the history, but its files could not be written; see that the disk has room".to_owned(),
-            );
-        }
+        portrait.notices.extend(self.repository.notice());
         portrait.notices.extend(self.notices_besides());
         Status {
             born,
@@ -170,11 +174,74 @@ impl Desk {
         }
     }
 
-    /// Writes the files that a failed write left old, if that works by now; readers see the files.
+    /// Waits for the files of what was accepted, if they can be written; readers see the files.
     fn catch_up(&mut self) {
+        self.flush();
         if let Err(error) = self.repository.settle() {
-            error!(error = ipc::exit::chain(&error), "the files of the last change still cannot be written");
+            error!(error = ipc::exit::chain(&error), "the files of the last changes still cannot be written");
         }
+    }
+
+    /// The batch that the last answer depends on, if it depends on one that is not durable yet.
+    pub(crate) fn ticket(&self) -> Option<u64> {
+        self.repository.ticket()
+    }
+
+    /// Makes durable what the answers so far depend on.
+    pub(crate) fn flush(&mut self) {
+        let answered = &self.answered;
+        let flushed = self.repository.flush(|id| {
+            let id = RequestId::try_from(id.to_owned()).ok()?;
+            serde_json::to_value(answered.get(&id)?).ok()
+        });
+        let coming = std::mem::take(&mut self.coming);
+        match flushed {
+            Ok(()) => {
+                if let Some(newest) = coming.last() {
+                    self.outside.stands(&newest.commit);
+                }
+                self.news.extend(coming);
+            }
+            Err(_) => self.answered.forget(&std::mem::take(&mut self.taken)),
+        }
+        self.taken.clear();
+    }
+
+    /// The answer as it may be given, now that the batch it depends on is flushed or could not be.
+    pub(crate) fn settled(&self, reply: Reply, ticket: Option<u64>) -> Reply {
+        let Some(why) = ticket.and_then(|ticket| self.repository.why_not(ticket)) else { return reply };
+        let why = RepositoryError::Unlogged { why: why.to_owned() };
+        let reason = NotWritten::Failed(why).sentence();
+        match reply {
+            Reply::Called(_) => Reply::Called(Called { output: reason, failed: true, written: None }),
+            _ => Reply::Refused { reason },
+        }
+    }
+
+    /// Ends a batch whose answers have been given.
+    pub(crate) fn end_batch(&mut self) {
+        self.repository.forget_why_not();
+    }
+
+    /// Whether something is on its way to git.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.repository.is_unsettled()
+    }
+
+    /// Helps along what is on its way to git and needs the owner's word.
+    pub(crate) fn tend(&mut self) {
+        if let Err(error) = self.repository.versions() {
+            error!(
+                error = ipc::exit::chain(&error),
+                "what was accepted cannot go on top of what somebody committed"
+            );
+        }
+    }
+
+    /// Remembers an answer, which counts once its batch is flushed.
+    fn keep(&mut self, id: &RequestId, called: &Called) {
+        self.answered.keep(id, called);
+        self.taken.push(id.clone());
     }
 
     fn conceive(&mut self, grant: Result<Grant, String>) -> Result<Reply, NotWritten> {
@@ -200,6 +267,7 @@ impl Desk {
         if let Some(first) = self.first_outcome(id)? {
             return Ok(first.written.map_or_else(|| Reply::Refused { reason: first.output }, Reply::Born));
         }
+        self.flush();
         self.repository.settle()?;
         self.unborn()?;
         let seed = self.drafts.iter().find(|(draft, _)| *draft == asked.draft).map(|(_, seed)| seed.clone());
@@ -222,13 +290,12 @@ impl Desk {
         (message.model, message.request) = (Some(asked.model.clone()), Some(id.clone()));
         self.repository.prepare(now)?;
         let receipt =
-            self.repository.write(&changes, &message, now).inspect_err(|_| self.answered.doubt())?;
+            self.repository.accept(&changes, &message, now).inspect_err(|_| self.answered.doubt())?;
         let receipt = receipt.ok_or_else(|| "there was nothing to write".to_owned())?;
         info!(commit = receipt.commit, "she is born");
         self.drafts.clear();
         let written = self.tell(&receipt);
-        self.answered
-            .keep(id, &Called { output: String::new(), failed: false, written: Some(written.clone()) });
+        self.keep(id, &Called { output: String::new(), failed: false, written: Some(written.clone()) });
         Ok(Reply::Born(written))
     }
 
@@ -311,10 +378,12 @@ impl Desk {
             }
             self.unhindered()?;
             let _held = self.neighbour.make_way(self.repository.root(), neighbour::now())?;
-            // what is planned is planned on the files, so they must be those of the newest commit
-            self.repository.settle()?;
             let plan = match wish {
-                Wish::Rollback { target, why } => self.undoing(&target, grant, &why)?.plan,
+                Wish::Rollback { target, why } => {
+                    // what was is read from git, so all of it must be there
+                    self.catch_up();
+                    self.undoing(&target, grant, &why)?.plan
+                }
                 wish => plan::plan(self.repository.root(), wish, now, self.today(now))?,
             };
             let (signed, origin) = grant.signature(tool.name());
@@ -323,7 +392,7 @@ impl Desk {
             (message.session, message.model) = (call.session.clone(), Some(call.model.clone()));
             message.request = Some(id.clone());
             let called = self.write(plan, &message, now).inspect_err(|_| self.answered.doubt())?;
-            self.answered.keep(id, &called);
+            self.keep(id, &called);
             Ok(called)
         });
         let refused = |why: NotWritten| Called { output: why.sentence(), failed: true, written: None };
@@ -380,7 +449,7 @@ impl Desk {
         if let Some(renewed) = self.renewed_seal(&plan.changes, now)? {
             plan.changes.push(renewed);
         }
-        let Some(receipt) = self.repository.write(&plan.changes, message, now)? else {
+        let Some(receipt) = self.repository.accept(&plan.changes, message, now)? else {
             let output = format!("no change: `{}` says this already", plan.path);
             return Ok(Called { output, failed: false, written: None });
         };
@@ -402,8 +471,7 @@ impl Desk {
 
     /// Notes a commit for telling, and gives its receipt.
     fn tell(&mut self, receipt: &Receipt) -> Written {
-        self.outside.stands(&receipt.commit);
-        self.news.push(Changed {
+        self.coming.push(Changed {
             sequence: receipt.versions.sequence,
             prompt_version: receipt.versions.prompt_version,
             commit: receipt.commit.clone(),
@@ -426,6 +494,14 @@ impl Desk {
         if let Some(called) = self.answered.get(id) {
             return Ok(Some(called));
         }
+        match self.repository.asked(id.as_str()) {
+            Asked::Never => return Ok(None),
+            Asked::Answered(_, Some(answer)) if let Ok(called) = serde_json::from_value(answer.clone()) => {
+                return Ok(Some(called));
+            }
+            Asked::Answered(commit, _) => return self.outcome(commit).map(Some),
+            Asked::Unknown => {}
+        }
         let repository = &self.repository;
         let Some(commit) = self.answered.committed(id, || {
             Ok::<HashMap<String, String>, RepositoryError>(
@@ -435,13 +511,18 @@ impl Desk {
         else {
             return Ok(None);
         };
+        self.outcome(commit).map(Some)
+    }
+
+    /// The answer of a request that made this commit, as far as the commit says it.
+    fn outcome(&mut self, commit: String) -> Result<Called, NotWritten> {
         let versions = self.repository.versions()?;
         let paths = self.repository.paths_of(&commit)?;
         let output =
             format!("wrote `{}`, commit `{}`", paths.first().map_or("", String::as_str), short(&commit));
         let (sequence, prompt_version) = (versions.sequence, versions.prompt_version);
         let written = Written { commit, sequence, prompt_version, paths };
-        Ok(Some(Called { output, failed: false, written: Some(written) }))
+        Ok(Called { output, failed: false, written: Some(written) })
     }
 
     fn today(&self, now: Timestamp) -> Date {
@@ -491,6 +572,17 @@ fn shown(changes: &[Change]) -> Vec<(&str, Option<&[u8]>)> {
     shown.map(|change| (change.path.as_str(), change.bytes.as_deref())).collect()
 }
 
+/// Asks one question as if nobody else asked, and waits until what it wrote is in the files.
+#[cfg(test)]
+pub(crate) fn ask_alone(desk: &mut Desk, caller: &Caller, id: &RequestId, request: Request) -> Reply {
+    let reply = desk.answer(caller, id, request);
+    let ticket = desk.ticket();
+    desk.catch_up();
+    let reply = desk.settled(reply, ticket);
+    desk.end_batch();
+    reply
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -500,7 +592,7 @@ mod tests {
 
     fn ask(desk: &mut Desk, id: &str, request: Request) -> Reply {
         let caller = Caller { role: Role::Agent, life: 1 };
-        desk.answer(&caller, &RequestId::try_from(id.to_owned()).unwrap(), request)
+        ask_alone(desk, &caller, &RequestId::try_from(id.to_owned()).unwrap(), request)
     }
 
     fn journal(desk: &mut Desk, id: &str) -> Called {
@@ -523,19 +615,15 @@ mod tests {
         let birth = Birth { draft, wording: None, model: "offline".to_owned() };
         assert!(matches!(ask(&mut desk, "b", Request::Birth(birth)), Reply::Born(_)));
 
-        for (step, stands) in [(Step::Object, false), (Step::Reference, true)] {
-            let (cut, next) = (format!("cut-{stands}"), format!("next-{stands}"));
-            desk.repository.cut = Some(step);
-            assert!(journal(&mut desk, &cut).failed);
-            desk.repository.cut = None;
-            assert!(!journal(&mut desk, &next).failed);
-            let text = std::fs::read_to_string(home.path().join("journal/2026-11-30.md")).unwrap();
-            assert_eq!(text.contains(&format!("entry {cut}")), stands, "{text}");
-            assert!(text.contains(&format!("entry {next}")), "{text}");
-            let again = journal(&mut desk, &cut);
-            assert!(again.written.is_some());
-            let text = std::fs::read_to_string(home.path().join("journal/2026-11-30.md")).unwrap();
-            assert_eq!(text.matches(&format!("entry {cut}")).count(), 1, "{text}");
-        }
+        desk.repository.cut(Some(Step::Accepted));
+        assert!(journal(&mut desk, "cut").failed);
+        desk.repository.cut(None);
+        assert!(!journal(&mut desk, "next").failed);
+        let text = || std::fs::read_to_string(home.path().join("journal/2026-11-30.md")).unwrap();
+        assert!(!text().contains("entry cut") && text().contains("entry next"), "{}", text());
+        let first = journal(&mut desk, "cut");
+        assert!(first.written.is_some(), "asked again, it is written");
+        assert_eq!(journal(&mut desk, "cut"), first, "and once");
+        assert_eq!(text().matches("entry cut").count(), 1, "{}", text());
     }
 }

@@ -38,7 +38,8 @@ impl World {
     }
 
     fn ask(&mut self, request: Request) -> Reply {
-        self.desk.answer(&Caller { role: Role::Agent, life: 1 }, &RequestId::fresh(), request)
+        let caller = Caller { role: Role::Agent, life: 1 };
+        crate::desk::ask_alone(&mut self.desk, &caller, &RequestId::fresh(), request)
     }
 
     fn call(&mut self, tool: &str, input: Value) -> Called {
@@ -71,9 +72,23 @@ impl World {
         }
         let told = read(&self.snapshot(), self.home.path());
         assert_eq!(told, trimmed(text), "{tool}");
+        // one life ends before the next begins: there is one log
+        self.desk = between_lives(self.home.path());
         self.desk = desk(self.home.path());
         assert_eq!(read(&self.snapshot(), self.home.path()), trimmed(text), "{tool}, the next life");
     }
+}
+
+/// A desk that holds nothing.
+fn between_lives(root: &std::path::Path) -> Desk {
+    let key = RunKey::derive(&Secret::fresh());
+    Desk::reading(
+        root,
+        TimeZone::UTC,
+        key,
+        Box::new(|| Timestamp::UNIX_EPOCH),
+        "between two lives".to_owned(),
+    )
 }
 
 fn desk(root: &std::path::Path) -> Desk {
@@ -290,11 +305,8 @@ fn no_attribute_filter_hook_or_setting_changes_what_is_written_or_runs_anything(
         let mut world = desk(root);
         let mut call = |input: Value| {
             let call = Call { tool: "soul_patch".into(), input, run: None, session: None, model: "m".into() };
-            let asked = world.answer(
-                &Caller { role: Role::Agent, life: 1 },
-                &RequestId::fresh(),
-                Request::Call(call),
-            );
+            let caller = Caller { role: Role::Agent, life: 1 };
+            let asked = crate::desk::ask_alone(&mut world, &caller, &RequestId::fresh(), Request::Call(call));
             assert!(matches!(asked, Reply::Called(ref called) if !called.failed), "{asked:?}");
         };
         call(json!({"field": "purpose", "content": plain}));

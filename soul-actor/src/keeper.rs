@@ -1,13 +1,18 @@
 //! The keeper: the actor in front of the thread that owns the repository.
 //!
 //! ```text
-//!  service ─▶ keeper (mailbox) ─▶ channel ─▶ the desk's thread ─▶ commit ─▶ news to listeners ─▶ answer
+//!  service ─▶ keeper (mailbox) ─▶ channel ─▶ the desk's thread: all that is asked ─▶ one flush ─▶ news to listeners ─▶ answers
 //! ```
 //!
 //! It owns nothing that blocks and waits for nothing; the thread answers whoever asked. It lives as long as its desk: when
 //! the thread dies, so does the keeper, and with it the process, which the supervisor starts again.
 
-use std::{sync::mpsc, thread};
+use std::{
+    iter,
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Duration,
+};
 
 use ipc::{
     contract::soul::{Notice, Reply, Request, Soul},
@@ -109,16 +114,42 @@ fn ask(question: Box<Question>, state: &KeeperState) -> Result<(), ActorProcessi
     Ok(())
 }
 
-/// The desk's thread: one question after the other, until nobody can ask any more.
+/// How many questions are answered together at most: enough that one flush is shared, few enough that none waits long.
+const BATCH_MAX: usize = 256;
+/// How often what is on its way to git is looked after while nobody asks.
+const TENDING: Duration = Duration::from_millis(200);
+
+/// The desk's thread: all questions that are there, one after the other, then one flush, then their answers; until nobody
+/// can ask any more. Nobody is waited for: under load batches form by themselves.
 fn work(mut desk: Desk, asked: &mpsc::Receiver<Box<Question>>, notices: &Notices<Soul>) {
-    while let Ok(question) = asked.recv() {
-        let Question { caller, id, request, answer } = *question;
-        let reply = desk.answer(&caller, &id, request);
+    let mut answers = Vec::new();
+    loop {
+        let first = if desk.is_unsettled() {
+            match asked.recv_timeout(TENDING) {
+                Err(RecvTimeoutError::Timeout) => {
+                    desk.tend();
+                    continue;
+                }
+                first => first.ok(),
+            }
+        } else {
+            asked.recv().ok()
+        };
+        let Some(first) = first else { return };
+        for question in iter::once(first).chain(asked.try_iter().take(BATCH_MAX - 1)) {
+            let Question { caller, id, request, answer } = *question;
+            let reply = desk.answer(&caller, &id, request);
+            answers.push((answer, reply, desk.ticket()));
+        }
+        desk.flush();
         for changed in desk.take_news() {
             notices.tell(&Notice::Changed(changed));
         }
-        // nobody waits any more: they ask again by the same id
-        let _ = answer.send(reply);
+        for (answer, reply, ticket) in answers.drain(..) {
+            // nobody waits any more: they ask again by the same id
+            let _ = answer.send(desk.settled(reply, ticket));
+        }
+        desk.end_batch();
     }
 }
 

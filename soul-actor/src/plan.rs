@@ -1,7 +1,5 @@
 //! Plans: what a wish comes to, given what is in the files; nothing is written here.
 
-use std::path::Path;
-
 use jiff::{Timestamp, civil::Date};
 use tracing::error;
 
@@ -10,7 +8,7 @@ use crate::{
     entries::{self, Log},
     input::Wish,
     portrait,
-    repository::{Change, RepositoryError, workfile::look},
+    repository::{Change, RepositoryError, Root, workfile::look},
     sheet::{Kind, Sheet},
     slug::Slug,
 };
@@ -62,7 +60,7 @@ impl NotWritten {
 }
 
 /// What a wish comes to, given what is there.
-pub(crate) fn plan(root: &Path, wish: Wish, now: Timestamp, today: Date) -> Result<Plan, NotWritten> {
+pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Result<Plan, NotWritten> {
     let one = |op, path: &str, why: String, bytes: Vec<u8>, said: String| Plan {
         op,
         path: path.to_owned(),
@@ -118,7 +116,7 @@ pub(crate) fn plan(root: &Path, wish: Wish, now: Timestamp, today: Date) -> Resu
 
 /// The entry a slug means, and what it says now: an existing one by its name, in whatever case, else a new one.
 fn entry(
-    root: &Path,
+    root: &Root,
     folder: Folder,
     kind: Kind,
     document: fn(Slug) -> Document,

@@ -11,7 +11,10 @@ use crate::{
     document::{Document, Folder, Text},
     entries::{self, Log},
     held,
-    repository::{Versions, workfile::look},
+    repository::{
+        Versions,
+        workfile::{Place, look},
+    },
     seed,
     sheet::{Kind, Sheet, trimmed},
     slug::Slug,
@@ -62,20 +65,16 @@ pub(crate) fn portrait(root: &Path, versions: Versions, is_born: bool) -> Portra
 }
 
 /// What she is called; nothing where that is not said.
-pub(crate) fn name(root: &Path) -> String {
+pub(crate) fn name<P: Place + ?Sized>(root: &P) -> String {
     let name = look(root, Text::Name.path()).ok().flatten().unwrap_or_default();
     let name = trimmed(&String::from_utf8_lossy(&name)).to_owned();
     if name.is_empty() { NAME_DEFAULT.to_owned() } else { name }
 }
 
 /// The slugs of a folder, sorted; strays are none.
-pub(crate) fn slugs(root: &Path, folder: Folder) -> Vec<Slug> {
-    let Ok(files) = std::fs::read_dir(root.join(folder.name())) else { return vec![] };
-    let slug = |file: std::io::Result<std::fs::DirEntry>| {
-        let file = file.ok().filter(|file| file.file_type().is_ok_and(|kind| kind.is_file()))?;
-        Slug::of_file(file.file_name().to_str()?.strip_suffix(".md")?).ok()
-    };
-    let mut slugs: Vec<_> = files.filter_map(slug).collect();
+pub(crate) fn slugs<P: Place + ?Sized>(root: &P, folder: Folder) -> Vec<Slug> {
+    let slug = |name: String| Slug::of_file(name.strip_suffix(".md")?).ok();
+    let mut slugs: Vec<_> = root.names(folder.name()).into_iter().filter_map(slug).collect();
     slugs.sort();
     slugs
 }

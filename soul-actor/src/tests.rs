@@ -560,6 +560,7 @@ fn a_home_of_the_original_is_only_looked_at_until_she_changes_herself() {
             ("migration", "desire")
         );
         life.wrote("soul_patch", json!({"field": "name", "content": "Lina"})).await;
+        life.status().await;
         let seal: Value =
             serde_json::from_slice(&std::fs::read(soul.join("soul.lock.json")).unwrap()).unwrap();
         assert_eq!(seal["hashes"]["name.md"], ipc::digest::sha256_hex(b"Lina\n"));

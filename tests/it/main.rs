@@ -14,3 +14,4 @@ mod models;
 mod old_home;
 mod supervision;
 mod tidy;
+mod torture;

@@ -88,9 +88,18 @@ impl World {
         world
     }
 
+    /// What git says of the files, once it is quiet: the index follows when nothing else is to be done.
+    fn status_is(&self, expected: &str) {
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while git(self.root(), &["status", "--porcelain"]) != expected && std::time::Instant::now() < end {
+            std::thread::park_timeout(std::time::Duration::from_millis(20));
+        }
+        assert_eq!(git(self.root(), &["status", "--porcelain"]), expected);
+    }
+
     fn is_whole(&self) {
         git(self.root(), &["fsck", "--strict", "--no-dangling"]);
-        assert_eq!(git(self.root(), &["status", "--porcelain"]), "");
+        self.status_is("");
         let mut desk = self.open();
         wrote(&mut desk, "soul_journal", json!({"entry": "goes on"}));
         assert_eq!(check(&mut desk, false), [], "clean");
@@ -98,7 +107,7 @@ impl World {
 }
 
 fn ask(desk: &mut Desk, role: Role, request: Request) -> Reply {
-    desk.answer(&Caller { role, life: 1 }, &RequestId::fresh(), request)
+    crate::desk::ask_alone(desk, &Caller { role, life: 1 }, &RequestId::fresh(), request)
 }
 
 fn call(desk: &mut Desk, tool: &str, input: Value) -> Called {
@@ -256,6 +265,7 @@ fn locks_index_and_configuration_are_cleared_or_made_anew() {
     }
     assert_eq!(check(&mut desk, false).len(), 3);
     assert!(check(&mut desk, true).iter().all(|found| found.mended));
+    drop(desk);
     world.is_whole();
     mends(|world| world.write(".git/index", "torn"), "index cannot be read");
     mends(|world| world.write(".git/config", "[core\n\0"), "configuration is gone");
@@ -300,6 +310,7 @@ fn a_detached_head_is_taken_back_and_what_was_committed_there_is_kept() {
     assert!(check(&mut desk, true).iter().all(|found| found.mended));
     assert_eq!(world.text("identity.md"), words);
     assert_eq!(git(world.root(), &["log", "--format=%s", "--grep=^edit"]), "");
+    drop(desk);
     world.is_whole();
 
     // committed beside the branch
@@ -349,6 +360,7 @@ fn another_history_is_noticed_nothing_is_written_on_it_and_hers_is_kept() {
             git(world.root(), &["for-each-ref", "--format=%(objectname)", "refs/lisa/rescue"]).trim(),
             hers
         );
+        drop(desk);
         world.is_whole();
     }
     // or back, by the instruction
@@ -360,6 +372,7 @@ fn another_history_is_noticed_nothing_is_written_on_it_and_hers_is_kept() {
     look(&mut desk);
     git(world.root(), &["reset", "-q", "--hard", &hers]);
     assert_eq!(look(&mut desk), Vec::<String>::new());
+    drop(desk);
     world.is_whole();
 }
 
@@ -392,6 +405,7 @@ fn another_branch_is_noticed_and_a_commit_by_hand_is_told() {
     wrote(&mut desk, "soul_patch", json!({"field": "purpose", "content": "To hum."}));
     assert_eq!(unsealed(world.root()), ["identity.md"]);
     assert!(said(&check(&mut desk, true), "does not fit its seal").mended);
+    drop(desk);
     world.is_whole();
 }
 
@@ -472,7 +486,7 @@ fn an_edit_from_outside_is_committed_alone_once_it_rests_and_she_hears_of_it_onc
     assert!(told.contains("[noticed]") && told.contains("`identity.md` was edited by hand"), "{told}");
     assert!(!call(&mut desk, "soul_read", json!({"what": "name"})).output.contains("[noticed]"), "once");
     assert_eq!(status(&mut desk).notices, Vec::<String>::new());
-    assert_eq!(git(world.root(), &["status", "--porcelain"]), "?? notes.txt\n");
+    world.status_is("?? notes.txt\n");
     // what she writes herself is no edit of anybody's
     wrote(&mut desk, "soul_patch", json!({"field": "identity", "content": "hers"}));
     let sequence = status(&mut desk).sequence;
@@ -505,6 +519,7 @@ fn an_edit_made_while_she_slept_is_taken_at_the_start_and_what_is_no_file_is_ref
     git(world.root(), &["checkout", "HEAD", "--", "identity.md"]);
     assert!(check(&mut desk, true).iter().any(|found| found.place == "seed.json" && found.mended));
     assert!(world.text("seed.json").contains("soulSchemaVersion"));
+    drop(desk);
     world.is_whole();
 }
 
@@ -610,6 +625,7 @@ fn a_roll_back_brings_back_one_document_one_commit_or_a_time() {
     let Reply::RolledBack(done) = rollback(&mut desk, json!({"commit": calm}), true) else { panic!() };
     assert!(done.changes[0].removed && !world.path("values/calm.md").exists());
     assert!(!world.text("soul.lock.json").contains("calm"));
+    drop(desk);
     world.is_whole();
 }
 

@@ -100,6 +100,7 @@ impl Desk {
             }
             self.unhindered()?;
         }
+        self.flush();
         self.repository.settle()?;
         let target =
             Target::read(asked.document.as_deref(), asked.commit.as_deref(), asked.to, self.today(now))?;
@@ -128,7 +129,7 @@ impl Desk {
         message.why.clone_from(&undoing.plan.why);
         message.request = Some(id.clone());
         let called = self.write(undoing.plan, &message, now).inspect_err(|_| self.answered.doubt())?;
-        self.answered.keep(id, &called);
+        self.keep(id, &called);
         told.written = called.written;
         Ok(Reply::RolledBack(told))
     }
@@ -145,6 +146,7 @@ impl Desk {
         if self.unhindered().is_err() {
             return Ok(false);
         }
+        self.flush();
         self.repository.settle()?;
         let (finished, again) = self.outside.find(&self.repository)?;
         for path in finished {
@@ -155,9 +157,17 @@ impl Desk {
 
     /// Commits what a person changed in one file, by itself and as theirs, with a seal that fits it.
     pub(super) fn take_edit(&mut self, path: &str, now: Timestamp) -> Result<(), NotWritten> {
+        if path == seal::PATH {
+            return Ok(());
+        }
         let bytes = look(self.repository.root(), path)?;
+        if self.repository.is_as_committed(path, bytes.as_deref())? {
+            return Ok(());
+        }
+        self.flush();
         let committed = self.repository.committed(path)?;
-        if bytes == committed || path == seal::PATH {
+        let bytes = look(self.repository.root(), path)?;
+        if bytes == committed {
             return Ok(());
         }
         if let Some(why) = outside::unfit(self.repository.root(), path, bytes.as_deref()) {
@@ -174,7 +184,7 @@ impl Desk {
         message.why.clone_from(&what);
         let mut changes = vec![Change { path: path.to_owned(), bytes }];
         changes.extend(self.renewed_seal(&changes, now)?);
-        if let Some(receipt) = self.repository.write(&changes, &message, now)? {
+        if let Some(receipt) = self.repository.accept(&changes, &message, now)? {
             self.tell(&receipt);
             self.outside.note(format!("`{path}` was {what} (commit `{}`)", short(&receipt.commit)));
         }
@@ -207,11 +217,16 @@ impl Desk {
         if let Some(why) = self.repository.hindrance() {
             return Ok(Some(why));
         }
+        if self.repository.is_unsettled() {
+            // what is on its way to git is compared with it there, and goes on top of whatever it finds
+            return Ok(None);
+        }
         let Some(head) = self.repository.commit()? else { return Ok(None) };
         let branch = self.repository.branch_name();
         let anchor = check::Anchor::read(self.repository.root());
         let known =
             self.outside.known().map(str::to_owned).or_else(|| anchor.as_ref().map(|a| a.head.clone()));
+        let known = known.map(|known| self.repository.standing_id(&known));
         self.outside.oddity = match (&anchor, &branch) {
             (Some(anchor), Some(branch)) if anchor.branch != *branch => Some(format!(
                 "the repository is on the branch `{branch}`, and her history was on `{was}`; to go back: `git -C {root} switch {was}`; to stay: `lisa soul check --repair`",
@@ -279,7 +294,7 @@ impl Desk {
     pub(crate) fn check(&mut self, grant: Grant, repair: bool, now: Timestamp) -> Result<Reply, NotWritten> {
         grant.permits(if repair { Deed::Mend } else { Deed::Read })?;
         self.catch_up();
-        let root = self.repository.root().to_owned();
+        let root = self.repository.root().to_path_buf();
         let known = self.outside.known().map(str::to_owned);
         let mut findings = check::repository(&root, known.as_deref(), repair, now);
         if repair {
@@ -308,13 +323,14 @@ impl Desk {
     }
 
     fn check_files(&mut self, repair: bool, now: Timestamp) -> Result<Vec<check::Found>, NotWritten> {
-        let root = self.repository.root().to_owned();
+        let root = self.repository.root().to_path_buf();
         let mut findings = Vec::new();
         if let Err(why) = self.unhindered() {
             let why = why.sentence();
             findings.push(check::found(Severity::Broken, ".git", &why, "nothing is written until then"));
             return Ok(findings);
         }
+        self.flush();
         self.repository.settle()?;
         if repair
             && !rollback::has_seed(&root)
@@ -384,9 +400,10 @@ impl Desk {
         let mut message = Message::of("seal", seal::PATH, "human", Origin::Human);
         message.why = format!("{} accepted as they are", paths.join(", "));
         let changes = [Change { path: seal::PATH.to_owned(), bytes: Some(bytes) }];
-        match self.repository.write(&changes, &message, now) {
+        match self.repository.accept(&changes, &message, now) {
             Ok(Some(receipt)) => {
                 self.tell(&receipt);
+                self.flush();
             }
             Ok(None) => {}
             Err(error) => {

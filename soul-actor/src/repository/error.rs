@@ -64,6 +64,34 @@ pub(crate) enum RepositoryError {
         /// The file.
         path: PathBuf,
     },
+    /// The log refused.
+    #[error("could not {attempt}")]
+    Log {
+        /// What was attempted.
+        attempt: &'static str,
+        /// Why not.
+        source: rusqlite::Error,
+    },
+    /// The log does not lead to the commits it names.
+    #[error("`{path}` {what}; move it away to go on from what git has (the writes in it are then lost)")]
+    Replay {
+        /// The log.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// What was accepted before cannot be brought into git, so nothing more is accepted.
+    #[error("{why}; nothing that was accepted is lost, and writing goes on by itself once that is mended")]
+    Stuck {
+        /// What does not work.
+        why: String,
+    },
+    /// The batch that a write was in could not be made durable.
+    #[error("{why}")]
+    Unlogged {
+        /// Why not.
+        why: String,
+    },
     /// A test has killed the writer here.
     #[cfg(test)]
     #[error("cut")]
@@ -71,6 +99,11 @@ pub(crate) enum RepositoryError {
 }
 
 impl RepositoryError {
+    /// Wraps an error of the log in what was attempted.
+    pub(super) fn log(attempt: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
+        move |source| Self::Log { attempt, source }
+    }
+
     /// Wraps an error of git in what was attempted.
     pub(super) fn git(attempt: &'static str) -> impl FnOnce(git2::Error) -> Self {
         move |source| Self::Git { attempt, source }

@@ -1,7 +1,8 @@
 //! History: which commits touched what, newest first, and what they changed.
 //!
-//! A walk along the first parents that compares one tree entry a commit. It is bounded: history is looked at, and what a
-//! person wants of ten thousand commits ago they ask git for.
+//! The side index says which commits touched a path. Where there is none (a home that nobody has written to) a walk along
+//! the first parents compares one tree entry a commit. It is bounded: history is looked at, and what a person wants of
+//! ten thousand commits ago they ask git for.
 
 use std::{fmt::Write as _, path::Path};
 
@@ -36,7 +37,7 @@ pub(crate) struct Wanted<'a> {
 impl Repository {
     /// The commits that are wanted, newest first.
     pub(crate) fn history(&self, wanted: Wanted<'_>) -> Result<Vec<Entry>> {
-        let commits = self.walk(wanted).map_err(RepositoryError::git("walk the history"))?;
+        let commits = self.find(wanted).map_err(RepositoryError::git("walk the history"))?;
         Ok(commits.iter().map(entry).collect())
     }
 
@@ -44,7 +45,7 @@ impl Repository {
     pub(crate) fn diff(&self, wanted: Wanted<'_>) -> Result<String> {
         let read = || {
             let mut text = String::new();
-            for commit in self.walk(wanted)? {
+            for commit in self.find(wanted)? {
                 let told = entry(&commit);
                 let (short, time) = (short(&told.commit), iso(told.time));
                 if !text.is_empty() {
@@ -98,7 +99,7 @@ impl Repository {
     pub(crate) fn paths_of(&self, commit: &str) -> Result<Vec<String>> {
         let read = || {
             let Some(git) = &self.git else { return Ok(vec![]) };
-            let commit = git.find_commit(Oid::from_str(commit)?)?;
+            let commit = git.find_commit(self.standing(Oid::from_str(commit)?))?;
             let old = commit.parents().next().map(|parent| parent.tree()).transpose()?;
             let diff = git.diff_tree_to_tree(old.as_ref(), Some(&commit.tree()?), None)?;
             let path = |delta: git2::DiffDelta<'_>| {
@@ -119,6 +120,22 @@ impl Repository {
             Some((said.request()?.to_owned(), entry(commit)))
         };
         Ok(commits.iter().filter_map(request).collect())
+    }
+
+    /// The wanted commits by the side index, which costs what it finds; by a walk where that is not of HEAD yet.
+    fn find(&self, wanted: Wanted<'_>) -> std::result::Result<Vec<Commit<'_>>, git2::Error> {
+        let Some(git) = &self.git else { return Ok(vec![]) };
+        self.wait_indexed();
+        let since = wanted.since.map(Timestamp::as_second);
+        let newest = self.head().ok().flatten().map(|head| head.id());
+        let found = self.with_index(|index| {
+            let is_newest = index.head()?.map(|(head, _)| head) == newest;
+            is_newest.then(|| index.commits(wanted.path, wanted.limit, since)).transpose()
+        });
+        match found.flatten() {
+            Some(found) => found.into_iter().map(|id| git.find_commit(id)).collect(),
+            None => self.walk(wanted),
+        }
     }
 
     fn walk(&self, wanted: Wanted<'_>) -> std::result::Result<Vec<Commit<'_>>, git2::Error> {

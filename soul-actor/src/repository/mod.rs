@@ -1,46 +1,71 @@
 //! The repository of the self: the one place that moves a branch, and the order in which it does.
 //!
 //! ```text
-//!  blobs, trees ─▶ commit id known ─▶ intent ─▶ commit object ─▶ reference ─▶ work files ─▶ intent removed ─▶ answer
-//!                                        └──── a start after a kill finishes from here, or forgets ────┘
+//!  accept: commit computed in memory ─▶ flush: one record each in the log, one flush a batch ─▶ answer
+//!                                                    └─▶ behind: objects ─▶ reference ─▶ work files ─▶ side index
+//!                                                        quiet: one flush of all ─▶ the log lets go ─▶ packs
 //! ```
 //!
-//! - A commit is built from HEAD's tree, never from the index: what a person staged, or a killed writer left there, is
-//!   in no commit of hers.
-//! - The commit object is written and the reference moved by comparison, each reported by itself. libgit2's own
-//!   `commit` answers Ok when the object could not be written.
-//! - The reference is read back before anybody is told.
-//! - The intent names commit and paths, so a start knows stale work files from edits of a person.
+//! - A commit is built from the newest one, never from the index: what a person staged is in no commit of hers.
+//! - What is answered is in the log, durably. A start brings all of it into git, to the ids that were answered, before
+//!   it looks for edits of a person; what was not answered is wholly there or wholly absent.
+//! - Who reads through [`Root`] sees what was accepted. Who reads files or git calls [`Repository::settle`] before.
+//! - A commit that a person makes meanwhile stays below ours: what was accepted goes on top of it, under new ids that the
+//!   old ones lead to.
+//! - While something cannot be brought into git nothing more is accepted, and it is tried again.
 //! - Nothing is written before the first write: a home that is only looked at stays as it is, byte for byte.
 //!
-//! All calls come from one thread, under a kernel lock. What replaces the flushes by a log comes in behind
-//! [`Repository::write`], which takes changes and a message and gives a receipt.
+//! All calls come from one thread, under a kernel lock.
 
+mod accepted;
 mod adopt;
-mod commit;
+mod applier;
 mod error;
+mod folder;
+mod hands;
 mod history;
+mod index;
+mod log;
+mod mend;
+mod object;
+mod pack;
+mod progress;
 mod read;
+mod replay;
 mod setup;
+mod upkeep;
 mod versions;
+mod view;
 pub(crate) mod workfile;
 
 use std::{
+    cell::RefCell,
+    collections::{HashMap, VecDeque},
     fs::DirBuilder,
     io,
     os::unix::fs::DirBuilderExt as _,
-    path::{Path, PathBuf},
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
-use git2::{Commit, ErrorCode, FileMode, Oid, Repository as Git, Tree, build::TreeUpdateBuilder};
+use git2::{Commit, ErrorCode, ObjectType, Oid, Repository as Git, Tree};
 use jiff::{Timestamp, tz::TimeZone};
+use serde_json::Value;
 
-#[cfg(test)]
-pub(crate) use commit::Step;
+use accepted::{Accepted, Head, When};
+use applier::{Applier, Batch};
 pub(crate) use error::RepositoryError;
+use hands::Hands;
 pub(crate) use history::{Wanted, short, subject};
+use index::Index;
+use log::Log;
+use progress::Progress;
+#[cfg(test)]
+pub(crate) use progress::Step;
 pub(crate) use versions::Versions;
-use workfile::{look, put};
+pub(crate) use view::Root;
+use workfile::look;
 
 use crate::{
     birth,
@@ -49,6 +74,13 @@ use crate::{
 };
 
 type Result<T, E = RepositoryError> = std::result::Result<T, E>;
+
+/// How long is waited for what was accepted to be in git; it takes milliseconds, unless the disk is very busy.
+const SETTLING: Duration = Duration::from_secs(30);
+/// How long is waited for the side index before the history is walked instead.
+const INDEXING: Duration = Duration::from_millis(50);
+/// How many writes may be accepted and not yet applied: some tens of megabytes at the usual size.
+const UNAPPLIED_MAX: usize = 16_384;
 
 /// One file as it will be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +91,7 @@ pub(crate) struct Change {
     pub(crate) bytes: Option<Vec<u8>>,
 }
 
-/// A commit that stands.
+/// A commit that stands, once the batch it is in is flushed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Receipt {
     /// Its id, 40 hexadecimal digits.
@@ -76,88 +108,135 @@ pub(crate) struct Receipt {
     pub(crate) origin: Origin,
 }
 
+/// What is known of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Asked {
+    /// It made a commit, and this was the answer where it is still known.
+    Answered(String, Option<Value>),
+    /// It made none.
+    Never,
+    /// The side index is not there yet: the trailers of the history say.
+    Unknown,
+}
+
 /// The repository, or the folder where one will be.
 pub(crate) struct Repository {
-    root: PathBuf,
+    root: Root,
     zone: TimeZone,
     git: Option<Git>,
-    /// The work files of the last commit could not all be written.
-    is_behind: bool,
-    /// The local configuration was looked through.
+    progress: Arc<Progress>,
+    /// The log and the thread behind; none before the first write.
+    writer: Option<Writer>,
+    /// The branch that HEAD names; none when it names none.
+    branch: Option<String>,
+    /// The newest commit that was accepted.
+    head: Head,
+    /// What was accepted since the last flush, and the newest commit before that.
+    batch: Vec<Accepted>,
+    before: Option<Head>,
+    /// What the log has and git may not have yet.
+    unapplied: VecDeque<Arc<Accepted>>,
+    /// The last record of the log.
+    position: u64,
+    /// The number of this batch, and why earlier ones were not flushed.
+    ticket: u64,
+    unflushed: HashMap<u64, String>,
+    /// Under which ids commits stand that were answered with others.
+    standing: HashMap<Oid, Oid>,
+    /// What the requests came to that were in the log at the start.
+    early: HashMap<String, (Oid, Option<Value>)>,
+    index: RefCell<Option<Index>>,
     is_configured: bool,
-    /// The versions, and the commit they are of.
-    versions: Option<(Option<Oid>, Versions)>,
-    #[cfg(test)]
-    pub(crate) cut: Option<Step>,
+    /// What a person should know about the start.
+    notice: Option<String>,
+}
+
+struct Writer {
+    log: Arc<Mutex<Log>>,
+    applier: Applier,
 }
 
 impl Repository {
-    /// Opens what is in `root`, under a lock that the caller holds: clears what a dead writer left, and finishes what
-    /// it had begun. In a folder without a repository nothing is done.
+    /// Opens what is in `root`, under a lock that the caller holds: clears what a dead writer left, and brings into git
+    /// what it had accepted. In a folder without a repository nothing is done.
     pub(crate) fn open(root: &Path, zone: TimeZone) -> Result<Self> {
         if let Ok(metadata) = root.metadata()
             && !metadata.is_dir()
         {
             return Err(RepositoryError::InTheWay { path: root.to_owned(), what: "no folder" });
         }
-        let mut repository = Self {
-            root: root.to_owned(),
-            zone,
-            git: setup::open(root)?,
-            is_behind: false,
-            is_configured: false,
-            versions: None,
-            #[cfg(test)]
-            cut: None,
-        };
-        for folder in [".", ".git/lisa", "values", "opinions", "desires", "journal"] {
-            workfile::sweep(&root.join(folder));
-        }
+        let mut repository = Self::over(root, zone, setup::open(root)?);
+        mend::sweep(root);
         if let Some(git) = &repository.git {
             setup::clear_locks(git);
-            repository.head()?;
-            repository.is_behind = true;
-            repository.settle()?;
+            if Log::place(git.path()).exists() {
+                repository.replay()?;
+            } else {
+                repository.load()?;
+            }
         }
         Ok(repository)
     }
 
     /// A repository that cannot be opened: the documents are read, and there is no history.
     pub(crate) fn closed(root: &Path, zone: TimeZone) -> Self {
+        Self::over(root, zone, None)
+    }
+
+    fn over(root: &Path, zone: TimeZone, git: Option<Git>) -> Self {
+        let progress = Arc::new(Progress::default());
         Self {
-            root: root.to_owned(),
+            root: Root::new(root, progress.clone()),
             zone,
-            git: None,
-            is_behind: false,
+            git,
+            progress,
+            writer: None,
+            branch: None,
+            head: Head::unborn(),
+            batch: Vec::new(),
+            before: None,
+            unapplied: VecDeque::new(),
+            position: 0,
+            ticket: 0,
+            unflushed: HashMap::new(),
+            standing: HashMap::new(),
+            early: HashMap::new(),
+            index: RefCell::new(None),
             is_configured: false,
-            versions: None,
-            #[cfg(test)]
-            cut: None,
+            notice: None,
         }
     }
 
-    /// The folder of the self.
-    pub(crate) fn root(&self) -> &Path {
+    /// The folder of the self, for whoever plans a change or has called [`Self::settle`].
+    pub(crate) fn root(&self) -> &Root {
         &self.root
     }
 
     /// The newest commit's id; none before the first.
-    pub(crate) fn commit(&self) -> Result<Option<String>> {
-        Ok(self.head()?.map(|head| head.id().to_string()))
+    pub(crate) fn commit(&mut self) -> Result<Option<String>> {
+        self.look_around()?;
+        Ok(self.head.id.map(|id| id.to_string()))
     }
 
     /// Whether there is a self: the newest commit has her seed, or a home that was never under git has.
     pub(crate) fn is_born(&self) -> Result<bool> {
-        let committed = match self.head()? {
-            Some(head) => tree(&head)?.get_name(seed::PATH).is_some(),
-            None => false,
-        };
-        Ok(committed || self.root.join(seed::PATH).symlink_metadata().is_ok())
+        if self.head.folder.file(seed::PATH).is_some() {
+            return Ok(true);
+        }
+        let place = self.root.join(seed::PATH);
+        match place.symlink_metadata() {
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Ok(false)
+            }
+            Err(error) => Err(workfile::failed("look at", &place)(error)),
+        }
     }
 
-    /// Whether the work files are behind the newest commit, because they could not be written.
-    pub(crate) fn is_behind(&self) -> bool {
-        self.is_behind
+    /// What a person should know: why what was accepted cannot be brought into git, or what was found at the start.
+    pub(crate) fn notice(&self) -> Option<String> {
+        let trouble = self.progress.now().trouble.map(|why| RepositoryError::Stuck { why }.to_string());
+        trouble.or_else(|| self.notice.clone())
     }
 
     /// Whether anything that is in these files now would be changed.
@@ -178,119 +257,378 @@ impl Repository {
             self.git = Some(setup::init(&self.root)?);
             self.is_configured = true;
         }
-        self.settle()?;
         if !self.is_configured {
             setup::configure(self.git()?)?;
             self.is_configured = true;
         }
-        if self.head()?.is_none() && self.root.join(seed::PATH).exists() {
+        self.look_around()?;
+        if self.head.id.is_none() && self.batch.is_empty() && self.root.join(seed::PATH).exists() {
             return self.adopt(now).map(Some);
         }
         Ok(None)
     }
 
-    /// The first commit of a home of the original that was never under git: its files as they are.
+    /// The first commit of a home of the original that was never under git: its files as they are. There is nothing to
+    /// be quick for, so it is flushed step by step and not by way of the log.
     fn adopt(&mut self, now: Timestamp) -> Result<Receipt> {
         if look(&self.root, ".gitignore")?.is_none() {
-            put(&self.root, ".gitignore", Some(birth::IGNORED.as_bytes()))?;
+            workfile::put(&self.root, ".gitignore", Some(birth::IGNORED.as_bytes()))?;
         }
-        let tree = adopt::tree(self.git()?, &self.root)?;
+        let attempt = "take the home under git";
+        let git = self.git()?;
+        let tree = adopt::tree(git, &self.root)?;
+        let branch = self.branch.clone().ok_or_else(|| self.detached())?;
         let message = Message::of("migration", "soul", "migration", Origin::Migration);
-        // the files are what is committed: none has to be written
-        self.commit_tree(tree, &[], &message, now)
+        let text = message.render();
+        let take = || {
+            let bytes = self.head.adopting(tree, &text, When::of(now, &self.zone));
+            let id = git.odb()?.write(ObjectType::Commit, &bytes)?;
+            let mut index = git.index()?;
+            index.read_tree(&git.find_tree(tree)?)?;
+            index.write()?;
+            Ok(id)
+        };
+        let id = take().map_err(RepositoryError::git(attempt))?;
+        let durable = || {
+            let disk = std::fs::File::open(git.path())?;
+            setup::flush_all(&disk, &self.root)
+        };
+        durable().map_err(workfile::failed("make durable", git.path()))?;
+        let subject = text.lines().next().unwrap_or_default();
+        git.reference(&branch, id, false, subject).map_err(RepositoryError::git(attempt))?;
+        durable().map_err(workfile::failed("make durable", git.path()))?;
+        let paths = git.find_tree(tree).map(|tree| versions::names(&tree));
+        let paths = paths.map_err(RepositoryError::git(attempt))?;
+        self.load()?;
+        Ok(Receipt {
+            commit: id.to_string(),
+            versions: self.head.versions,
+            paths,
+            op: message.op,
+            caller: message.caller,
+            origin: message.origin,
+        })
     }
 
-    /// Commits what a person changed in these files, each by itself and as theirs, so that it is never mixed into
-    /// hers. The seal is left out: the original rewrites it without a commit.
+    /// Whether a file is what it should be: as the newest commit has it, or on its way to that.
+    pub(crate) fn is_as_committed(&mut self, path: &str, bytes: Option<&[u8]>) -> Result<bool> {
+        self.look_around()?;
+        // what the file says may not yet be what it will say; whoever writes it looks whether it is ours
+        let blob = bytes.map(|bytes| object::name(object::Kind::Blob, bytes));
+        Ok(self.root.is_coming(path) || blob == self.head.folder.file(path))
+    }
+
+    /// Accepts, as theirs and each by itself, what a person changed in these files, so that it is never mixed into hers.
+    /// The seal is left out: the original rewrites it without a commit.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "the desk takes edits itself, and says what they changed")
     )]
     pub(crate) fn take_outside_edits(&mut self, paths: &[String], now: Timestamp) -> Result<Vec<Receipt>> {
+        self.look_around()?;
         let mut receipts = Vec::new();
         for path in paths.iter().filter(|path| *path != seal::PATH) {
+            if self.root.is_coming(path) {
+                // what the file says is not yet what it will say; whoever writes it looks whether it is ours
+                continue;
+            }
             let bytes = look(&self.root, path)?;
-            if bytes == self.committed(path)? {
+            let blob = bytes.as_deref().map(|bytes| object::name(object::Kind::Blob, bytes));
+            if blob == self.head.folder.file(path) {
                 continue;
             }
             let message = Message::of("edit", path, "manual", Origin::Manual);
-            receipts.extend(self.write(&[Change { path: path.clone(), bytes }], &message, now)?);
+            receipts.extend(self.accept(&[Change { path: path.clone(), bytes }], &message, now)?);
         }
         Ok(receipts)
     }
 
-    /// Makes one commit of `changes`, and the files what it says; nothing where nothing changes.
+    /// Accepts one commit of `changes`; nothing where nothing changes. It stands once [`Self::flush`] has worked.
+    pub(crate) fn accept(
+        &mut self,
+        changes: &[Change],
+        message: &Message,
+        now: Timestamp,
+    ) -> Result<Option<Receipt>> {
+        self.start_writing()?;
+        self.look_around()?;
+        if let Some(why) = self.progress.now().trouble {
+            return Err(RepositoryError::Stuck { why });
+        }
+        if self.branch.is_none() {
+            return Err(self.detached());
+        }
+        let mut changes = changes.to_vec();
+        // that the seed is there means that the rest is
+        changes.sort_by_key(|change| change.path == seed::PATH);
+        let when = When::of(now, &self.zone);
+        let Some((head, mut accepted)) = self.head.next(&changes, &message.render(), when, self.position + 1)
+        else {
+            return Ok(None);
+        };
+        accepted.record.about.request = message.request.as_ref().map(ToString::to_string);
+        self.position += 1;
+        self.root.expect(self.position, &accepted.record.files);
+        let receipt = Receipt {
+            commit: accepted.record.id.to_string(),
+            versions: head.versions,
+            paths: accepted.record.about.paths.clone(),
+            op: message.op,
+            caller: message.caller.clone(),
+            origin: message.origin,
+        };
+        let before = std::mem::replace(&mut self.head, head);
+        self.before.get_or_insert(before);
+        self.batch.push(accepted);
+        Ok(Some(receipt))
+    }
+
+    /// Which batch is being filled; nothing when there is nothing to flush.
+    pub(crate) fn ticket(&self) -> Option<u64> {
+        (!self.batch.is_empty()).then_some(self.ticket)
+    }
+
+    /// Why a batch was not flushed.
+    pub(crate) fn why_not(&self, ticket: u64) -> Option<&str> {
+        self.unflushed.get(&ticket).map(String::as_str)
+    }
+
+    /// Forgets why batches were not flushed.
+    pub(crate) fn forget_why_not(&mut self) {
+        self.unflushed.clear();
+    }
+
+    /// Makes durable what was accepted, all of it or nothing. `answer` gives the answer of a request, which is kept with
+    /// it. If it does not work, the newest commit is again the one before.
+    pub(crate) fn flush(&mut self, answer: impl Fn(&str) -> Option<Value>) -> Result<()> {
+        let mut batch = std::mem::take(&mut self.batch);
+        let (Some(before), Some(writer), Some(branch)) = (self.before.take(), &self.writer, &self.branch)
+        else {
+            return Ok(());
+        };
+        for accepted in &mut batch {
+            let about = &mut accepted.record.about;
+            about.branch.clone_from(branch);
+            about.answer = about.request.as_deref().and_then(&answer);
+        }
+        self.ticket += 1;
+        let appended = Self::append(writer, &batch, &self.progress);
+        if let Err(error) = &appended {
+            let why = ipc::exit::chain(error);
+            tracing::warn!(
+                error = why,
+                writes = batch.len(),
+                "a batch could not be made durable, and is refused"
+            );
+            self.unflushed.insert(self.ticket - 1, why);
+            self.head = before;
+            self.position -= batch.len() as u64;
+            self.root.forget();
+            for accepted in &self.unapplied {
+                self.root.expect(accepted.record.position, &accepted.record.files);
+            }
+            return appended;
+        }
+        let batch: Vec<_> = batch.into_iter().map(Arc::new).collect();
+        self.unapplied.extend(batch.iter().cloned());
+        writer.applier.send(Batch { writes: batch, branch: branch.clone(), instead: false, is_start: false });
+        self.forget_applied();
+        if self.unapplied.len() > UNAPPLIED_MAX {
+            let far = self.position - UNAPPLIED_MAX as u64 / 2;
+            self.progress.wait(SETTLING, |state| {
+                state.applied >= far || state.trouble.is_some() || state.moved || state.ended
+            });
+        }
+        Ok(())
+    }
+
+    #[cfg_attr(not(test), expect(unused_variables, reason = "only tests cut a write"))]
+    fn append(writer: &Writer, batch: &[Accepted], progress: &Progress) -> Result<()> {
+        #[cfg(test)]
+        if progress.now().cut == Some(Step::Accepted) {
+            return Err(RepositoryError::Cut);
+        }
+        let mut log = writer.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.append(batch.iter().map(|accepted| &accepted.record))
+    }
+
+    /// Accepts one commit, and returns when it stands and, if that works, is in the files.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests and single writes; the desk flushes a batch"))]
     pub(crate) fn write(
         &mut self,
         changes: &[Change],
         message: &Message,
         now: Timestamp,
     ) -> Result<Option<Receipt>> {
-        let git = self.git()?;
-        let attempt = "build the commit";
-        let build = |base: &Tree<'_>| {
-            let mut update = TreeUpdateBuilder::new();
-            for change in changes {
-                match &change.bytes {
-                    Some(bytes) => {
-                        update.upsert(change.path.as_str(), git.blob(bytes)?, FileMode::Blob);
-                    }
-                    None if base.get_path(Path::new(&change.path)).is_ok() => {
-                        update.remove(change.path.as_str());
-                    }
-                    None => {}
-                }
+        let receipt = self.accept(changes, message, now)?;
+        self.flush(|_| None)?;
+        // it stands, whatever is still in the way of its files
+        let _ = self.settle();
+        Ok(receipt)
+    }
+
+    /// Flushes, and waits until all that was accepted is in git and in the files; says why if that does not work.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        // a batch that could not be flushed is refused where it was asked for; what is read is the state before it
+        let _ = self.flush(|_| None);
+        for _ in 0..16 {
+            let far = self.position;
+            let state = self.progress.wait(SETTLING, |state| {
+                state.applied >= far || state.trouble.is_some() || state.moved || state.ended
+            });
+            self.forget_applied();
+            if state.applied >= far {
+                return Ok(());
             }
-            update.create_updated(git, base)
-        };
-        let base = match self.head()? {
-            Some(head) => tree(&head)?,
-            None => empty_tree(git).map_err(RepositoryError::git(attempt))?,
-        };
-        let tree = build(&base).map_err(RepositoryError::git(attempt))?;
-        if tree == base.id() {
-            return Ok(None);
+            if let Some(why) = state.trouble {
+                return Err(RepositoryError::Stuck { why });
+            }
+            if !state.moved {
+                let why =
+                    if state.ended { "the thread that applies has ended" } else { "the disk is too slow" };
+                return Err(RepositoryError::Stuck { why: why.to_owned() });
+            }
+            self.rebase()?;
         }
-        drop(base);
-        let mut paths: Vec<_> = changes.iter().map(|change| change.path.clone()).collect();
-        // that the seed is there means that the rest is
-        paths.sort_by_key(|path| path == seed::PATH);
-        self.commit_tree(tree, &paths, message, now).map(Some)
+        Err(RepositoryError::Moved)
+    }
+
+    /// Kills every write at this step from now on.
+    #[cfg(test)]
+    pub(crate) fn cut(&self, step: Option<Step>) {
+        self.progress.change(|state| state.cut = step);
+    }
+
+    /// Whether something was accepted that is not in git yet.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.writer.is_some() && self.progress.applied() < self.position
     }
 
     /// The bytes of a file in the newest commit.
-    pub(crate) fn committed(&self, path: &str) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn committed(&mut self, path: &str) -> Result<Option<Vec<u8>>> {
+        self.settle()?;
         let (Some(git), Some(head)) = (&self.git, self.head()?) else { return Ok(None) };
         blob(git, &tree(&head)?, path)
+    }
+
+    /// The id under which a commit stands that was answered with this one.
+    pub(crate) fn standing(&self, answered: Oid) -> Oid {
+        let mut id = answered;
+        while let Some(next) = self.standing.get(&id) {
+            id = *next;
+        }
+        id
+    }
+
+    /// [`Self::standing`] of an id as it is written; what is no id stands for itself.
+    pub(crate) fn standing_id(&self, answered: &str) -> String {
+        Oid::from_str(answered).map_or_else(|_| answered.to_owned(), |id| self.standing(id).to_string())
+    }
+
+    /// What is known of a request of an earlier process, or of long ago.
+    pub(crate) fn asked(&self, request: &str) -> Asked {
+        if let Some((commit, answer)) = self.early.get(request) {
+            return Asked::Answered(commit.to_string(), answer.clone());
+        }
+        if self.head.id.is_none() {
+            return Asked::Never;
+        }
+        self.with_index(|index| index.first(request)).map_or(Asked::Unknown, |first| match first {
+            Some(first) => {
+                let answer = first.answer.and_then(|answer| serde_json::from_str(&answer).ok());
+                Asked::Answered(first.commit.to_string(), answer)
+            }
+            None => Asked::Never,
+        })
+    }
+
+    /// Waits until what was flushed is in git, as far as that works.
+    fn wait_applied(&self) {
+        let flushed = self.position - self.batch.len() as u64;
+        self.progress.wait(SETTLING, |state| {
+            state.applied >= flushed || state.trouble.is_some() || state.moved || state.ended
+        });
+    }
+
+    /// Waits a moment until what was flushed is in the side index; it follows the files at once, but when it is made anew.
+    fn wait_indexed(&self) {
+        let flushed = self.position - self.batch.len() as u64;
+        self.progress.wait(INDEXING, |state| {
+            state.indexed >= flushed || state.trouble.is_some() || state.moved || state.ended
+        });
+    }
+
+    /// Asks the side index, if it is of a commit of the chain that is on its way to git, or of git's newest.
+    fn with_index<T>(&self, ask: impl FnOnce(&Index) -> rusqlite::Result<T>) -> Option<T> {
+        let git = self.git.as_ref()?;
+        self.writer.as_ref()?;
+        let mut index = self.index.borrow_mut();
+        if index.is_none() {
+            *index = Index::read(git.path());
+        }
+        let open = index.as_ref()?;
+        let (head, _) = open.head().ok()??;
+        // what is on its way is in memory besides; anything else than the chain of ours is not for the index to say
+        let is_current = Some(head) == self.branch.as_ref().and_then(|branch| git.refname_to_id(branch).ok())
+            || self
+                .unapplied
+                .iter()
+                .any(|write| write.record.id == head || write.record.parent == Some(head));
+        is_current.then(|| ask(open).ok()).flatten()
+    }
+
+    /// Opens the log and starts the thread behind it, where that is not done.
+    fn start_writing(&mut self) -> Result<()> {
+        if self.writer.is_some() {
+            return Ok(());
+        }
+        let log = Log::open(self.git()?.path())?;
+        self.begin(log)
+    }
+
+    fn begin(&mut self, log: Log) -> Result<()> {
+        let log = Arc::new(Mutex::new(log));
+        let hands = Hands::new(&self.root, log.clone(), self.progress.clone())?;
+        let applier = Applier::start(hands, self.progress.clone());
+        let applier = applier.map_err(workfile::failed("start the thread behind", &self.root))?;
+        self.writer = Some(Writer { log, applier });
+        Ok(())
+    }
+
+    fn forget_applied(&mut self) {
+        let applied = self.progress.applied();
+        while self.unapplied.front().is_some_and(|write| write.record.position <= applied) {
+            self.unapplied.pop_front();
+        }
+        self.root.forget_applied();
     }
 
     fn git(&self) -> Result<&Git> {
         self.git.as_ref().ok_or_else(|| RepositoryError::File {
             attempt: "write without a repository in",
-            path: self.root.clone(),
+            path: self.root.to_path_buf(),
             source: io::ErrorKind::NotFound.into(),
         })
     }
 
-    /// The branch HEAD names, also before its first commit.
-    fn branch(&self, git: &Git) -> Result<String> {
-        let head = git.find_reference("HEAD").map_err(RepositoryError::git("read HEAD"))?;
-        let branch = head.symbolic_target().ok().flatten().map(str::to_owned);
-        branch.ok_or_else(|| RepositoryError::Detached { path: self.root.clone() })
+    fn detached(&self) -> RepositoryError {
+        RepositoryError::Detached { path: self.root.to_path_buf() }
     }
 
+    /// The newest commit that is in git.
     fn head(&self) -> Result<Option<Commit<'_>>> {
         let Some(git) = &self.git else { return Ok(None) };
+        self.wait_applied();
         let head = git.head().and_then(|head| head.peel_to_commit());
         match head {
             Ok(head) => Ok(Some(head)),
             Err(error) if error.code() == ErrorCode::UnbornBranch => Ok(None),
-            Err(source) => Err(RepositoryError::Open { path: self.root.clone(), source }),
+            Err(source) => Err(RepositoryError::Open { path: self.root.to_path_buf(), source }),
         }
     }
 }
 
-fn empty_tree(git: &Git) -> Result<Tree<'_>, git2::Error> {
+fn empty_tree(git: &Git) -> std::result::Result<Tree<'_>, git2::Error> {
     git.find_tree(git.treebuilder(None)?.write()?)
 }
 
@@ -317,3 +655,6 @@ fn make_root(root: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod traps;

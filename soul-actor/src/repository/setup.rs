@@ -102,12 +102,9 @@ pub(super) fn clear_locks(git: &Git) {
     }
 }
 
-/// Cuts libgit2 off from every configuration but the repository's own, and makes it flush what it writes. It is done
-/// once a process, before any repository is opened.
-#[expect(
-    unsafe_code,
-    reason = "git2 has no safe way to set the search paths, and none at all to turn flushing on"
-)]
+/// Cuts libgit2 off from every configuration but the repository's own. It is done once a process, before any repository
+/// is opened. Flushing is not left to libgit2, which would do it a dozen times a commit: see [`flush_all`].
+#[expect(unsafe_code, reason = "git2 has no safe way to set the search paths")]
 fn isolate() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -115,11 +112,19 @@ fn isolate() {
             // SAFETY: the options are global and unsynchronised; every repository is opened behind this `Once`.
             unsafe { git2::opts::set_search_path(level, "") }.expect("an empty search path can be set");
         }
-        let fsync = libgit2_sys::GIT_OPT_ENABLE_FSYNC_GITDIR.cast_signed();
-        // SAFETY: as above; the option takes one `int`.
-        let code = unsafe { libgit2_sys::git_libgit2_opts(fsync, 1 as std::ffi::c_int) };
-        assert_eq!(code, 0, "libgit2 knows the option that makes it flush");
     });
+}
+
+/// Makes everything that was written to the file system of the repository durable, in one flush.
+#[cfg(target_os = "linux")]
+pub(super) fn flush_all(disk: &File, _root: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(disk)?)
+}
+
+/// Makes everything in the folder of the self durable, file by file, where the system cannot do it in one flush.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn flush_all(_disk: &File, root: &Path) -> io::Result<()> {
+    sync_all_below(root)
 }
 
 fn sync_all_below(folder: &Path) -> io::Result<()> {

@@ -6,7 +6,7 @@ use super::*;
 use crate::message::Origin;
 
 /// The git command, with nothing of this machine's configuration.
-fn git(root: &Path, arguments: &[&str]) -> String {
+pub(super) fn git(root: &Path, arguments: &[&str]) -> String {
     #[expect(clippy::disallowed_methods, reason = "the one place where tests ask the git command")]
     let output = std::process::Command::new("git")
         .arg("-C")
@@ -21,11 +21,11 @@ fn git(root: &Path, arguments: &[&str]) -> String {
     said
 }
 
-fn now() -> Timestamp {
+pub(super) fn now() -> Timestamp {
     "2026-11-30T12:00:00Z".parse().unwrap()
 }
 
-fn message(op: &'static str, path: &str) -> Message {
+pub(super) fn message(op: &'static str, path: &str) -> Message {
     Message {
         op,
         path: path.to_owned(),
@@ -38,15 +38,15 @@ fn message(op: &'static str, path: &str) -> Message {
     }
 }
 
-fn change(path: &str, text: &str) -> Change {
+pub(super) fn change(path: &str, text: &str) -> Change {
     Change { path: path.to_owned(), bytes: Some(text.as_bytes().to_vec()) }
 }
 
-fn open(root: &Path) -> Repository {
+pub(super) fn open(root: &Path) -> Repository {
     Repository::open(root, TimeZone::UTC).unwrap()
 }
 
-fn born(root: &Path) -> Repository {
+pub(super) fn born(root: &Path) -> Repository {
     let mut repository = open(root);
     repository.prepare(now()).unwrap();
     let changes = [
@@ -61,11 +61,18 @@ fn born(root: &Path) -> Repository {
     repository
 }
 
-fn write(repository: &mut Repository, path: &str, text: &str) -> Result<Option<Receipt>> {
+pub(super) fn write(repository: &mut Repository, path: &str, text: &str) -> Result<Option<Receipt>> {
     repository.write(&[change(path, text)], &message("patch", path), now())
 }
 
-fn is_whole(root: &Path) {
+/// A repository whose batch is durable and in git.
+pub(super) fn flushed(mut repository: Repository) -> Repository {
+    repository.flush(|_| None).unwrap();
+    repository.settle().unwrap();
+    repository
+}
+
+pub(super) fn is_whole(root: &Path) {
     git(root, &["fsck", "--strict", "--no-dangling"]);
     assert_eq!(git(root, &["status", "--porcelain"]), "", "the work tree is what HEAD says");
 }
@@ -91,21 +98,33 @@ fn a_write_is_one_commit_and_the_files_follow() {
     );
     assert_eq!(git(root.path(), &["log", "-1", "--format=%(trailers:key=Origin,valueonly)"]).trim(), "chat");
     assert_eq!(git(root.path(), &["symbolic-ref", "HEAD"]), "refs/heads/main\n");
+    drop(repository);
     is_whole(root.path());
 }
 
+/// The steps at which a write is cut, and whether it was answered by then.
+pub(super) const STEPS: [(Step, bool); 6] = [
+    (Step::Accepted, false),
+    (Step::Logged, true),
+    (Step::Objects, true),
+    (Step::Reference, true),
+    (Step::Files, true),
+    (Step::Indexed, true),
+];
+
 #[test]
 fn killed_at_every_step_of_a_write_the_history_is_whole() {
-    for step in [Step::Intent, Step::Object, Step::Reference, Step::Files] {
+    for (step, stands) in STEPS {
         let root = tempfile::tempdir().unwrap();
         let mut repository = born(root.path());
-        repository.cut = Some(step);
+        repository.cut(Some(step));
         let cut = repository.write(
             &[change("identity.md", "hums\n"), change("values/x.md", "# x\n")],
             &message("patch", "identity.md"),
             now(),
         );
-        assert!(matches!(cut, Err(RepositoryError::Cut)), "{step:?}");
+        assert_eq!(cut.is_ok(), stands, "{step:?}");
+        let id = cut.ok().flatten().map(|receipt| receipt.commit);
         drop(repository);
         for lock in ["index.lock", "HEAD.lock", "refs/heads/main.lock", "packed-refs.lock", "config.lock"] {
             fs::write(root.path().join(".git").join(lock), "").unwrap();
@@ -113,7 +132,9 @@ fn killed_at_every_step_of_a_write_the_history_is_whole() {
         fs::write(root.path().join(".lisa-torn.tmp"), "").unwrap();
 
         let mut repository = open(root.path());
-        let stands = matches!(step, Step::Reference | Step::Files);
+        if let Some(id) = id {
+            assert_eq!(repository.commit().unwrap(), Some(id), "{step:?}: the id that was answered");
+        }
         let says = fs::read_to_string(root.path().join("identity.md")).unwrap();
         assert_eq!(says, if stands { "hums\n" } else { "new\n" }, "{step:?}");
         assert_eq!(repository.versions().unwrap().sequence, if stands { 2 } else { 1 });
@@ -121,6 +142,7 @@ fn killed_at_every_step_of_a_write_the_history_is_whole() {
         let edits = repository.take_outside_edits(&["identity.md".to_owned()], now()).unwrap();
         assert_eq!(edits, [], "{step:?}: a stale file is no edit of a person");
         assert!(write(&mut repository, "identity.md", "still writes\n").unwrap().is_some());
+        drop(repository);
         is_whole(root.path());
     }
 }
@@ -129,28 +151,28 @@ fn killed_at_every_step_of_a_write_the_history_is_whole() {
 fn an_edit_made_after_a_kill_is_not_overwritten_by_the_start() {
     let root = tempfile::tempdir().unwrap();
     let mut repository = born(root.path());
-    repository.cut = Some(Step::Files);
-    assert!(write(&mut repository, "identity.md", "hums\n").is_err());
+    repository.cut(Some(Step::Files));
+    assert!(write(&mut repository, "identity.md", "hums\n").is_ok());
     drop(repository);
     fs::write(root.path().join("identity.md"), "by hand\n").unwrap();
     let mut repository = open(root.path());
     assert_eq!(fs::read_to_string(root.path().join("identity.md")).unwrap(), "by hand\n");
     assert_eq!(repository.take_outside_edits(&["identity.md".to_owned()], now()).unwrap().len(), 1);
+    drop(flushed(repository));
     is_whole(root.path());
 }
 
 #[test]
 fn a_birth_that_is_cut_off_leaves_none_or_a_whole_one() {
-    for step in [Step::Intent, Step::Object, Step::Reference, Step::Files] {
+    for (step, stands) in STEPS {
         let root = tempfile::tempdir().unwrap();
         let mut repository = open(root.path());
         repository.prepare(now()).unwrap();
-        repository.cut = Some(step);
+        repository.cut(Some(step));
         let changes = [change("seed.json", "{}"), change("name.md", "Lisa\n")];
-        assert!(repository.write(&changes, &message("birth", "x"), now()).is_err());
+        assert_eq!(repository.write(&changes, &message("birth", "x"), now()).is_ok(), stands);
         drop(repository);
         let repository = open(root.path());
-        let stands = matches!(step, Step::Reference | Step::Files);
         assert_eq!(repository.is_born().unwrap(), stands, "{step:?}");
         assert_eq!(root.path().join("seed.json").exists(), stands);
         assert_eq!(root.path().join("name.md").exists(), stands);
@@ -178,6 +200,7 @@ fn an_edit_from_outside_is_committed_alone_and_as_theirs() {
 
     fs::remove_file(root.path().join("identity.md")).unwrap();
     let edits = repository.take_outside_edits(&paths, now()).unwrap();
+    let mut repository = flushed(repository);
     assert_eq!(
         (edits.len(), repository.committed("identity.md").unwrap()),
         (1, None),
@@ -219,6 +242,7 @@ fn a_home_that_was_never_under_git_is_adopted_at_the_first_write_and_not_before(
         ".gitignore\nidentity.md\nseed.json\nvalues/x.md\n"
     );
     assert!(git(root.path(), &["log", "--format=%s"]).ends_with("migration: soul via migration\n"));
+    drop(repository);
     is_whole(root.path());
 }
 
@@ -252,6 +276,7 @@ fn a_repository_of_the_original_goes_on_under_its_own_branch() {
     write(&mut repository, "identity.md", "two\n").unwrap().unwrap();
     assert_eq!(git(root.path(), &["symbolic-ref", "HEAD"]), "refs/heads/trunk\n");
     assert_eq!(git(root.path(), &["config", "core.fsmonitor"]), "false\n");
+    drop(repository);
     is_whole(root.path());
 }
 
@@ -265,11 +290,13 @@ fn the_versions_are_a_cache_and_counted_again_when_it_is_not_of_head() {
     }
     let versions = Versions { sequence: 11, prompt_version: 6 };
     assert_eq!(repository.versions().unwrap(), versions);
-    let kept = root.path().join(".git/lisa/versions.json");
-    for broken in ["", "{\"head\":\"0\",\"sequence\":99,\"prompt_version\":99}"] {
+    drop(repository);
+    let kept = root.path().join(".git/lisa/index.sqlite");
+    for broken in ["", "no database at all, but long enough to be looked at as one"] {
         fs::write(&kept, broken).unwrap();
         assert_eq!(open(root.path()).versions().unwrap(), versions);
     }
+    let mut repository = open(root.path());
     git(root.path(), &["commit", "-q", "--allow-empty", "-m", "by hand"]);
     assert_eq!(repository.versions().unwrap().sequence, 12, "a commit from outside is counted");
     let receipt = write(&mut repository, "identity.md", "after\n").unwrap().unwrap();
@@ -316,14 +343,21 @@ fn whoever_else_moves_the_branch_is_noticed() {
     let mut repository = born(root.path());
     let lock = root.path().join(".git/refs/heads/main.lock");
     fs::write(&lock, "").unwrap();
-    let error = ipc::exit::chain(&write(&mut repository, "identity.md", "x\n").unwrap_err());
-    assert!(error.starts_with("could not move the branch"), "{error}");
+    let accepted = write(&mut repository, "identity.md", "x\n").unwrap().unwrap();
+    let error = write(&mut repository, "identity.md", "y\n").unwrap_err().to_string();
+    assert!(error.starts_with("could not move the branch") && error.contains("by itself"), "{error}");
+    assert!(repository.notice().unwrap().starts_with("could not move the branch"));
     assert_eq!(fs::read_to_string(root.path().join("identity.md")).unwrap(), "new\n");
     fs::remove_file(&lock).unwrap();
-    assert!(write(&mut repository, "identity.md", "x\n").unwrap().is_some());
+    let progress = repository.progress.clone();
+    progress.wait(Duration::from_secs(10), |state| state.trouble.is_none());
+    assert_eq!((repository.commit().unwrap(), repository.notice()), (Some(accepted.commit), None));
+    assert!(write(&mut repository, "identity.md", "y\n").unwrap().is_some());
 
+    drop(flushed(repository));
+    let mut repository = open(root.path());
     git(root.path(), &["checkout", "-q", "--detach"]);
-    let error = write(&mut repository, "identity.md", "y\n").unwrap_err().to_string();
+    let error = write(&mut repository, "identity.md", "z\n").unwrap_err().to_string();
     assert!(error.contains("switch main"), "{error}");
 }
 
@@ -336,11 +370,13 @@ fn files_that_cannot_be_written_are_made_up_for_and_are_no_edit() {
     let receipt =
         repository.write(&[change("values/x.md", "# x\n")], &message("value", "values/x.md"), now());
     assert!(receipt.unwrap().is_some(), "the commit stands");
-    assert!(repository.is_behind());
+    assert!(repository.notice().unwrap().contains("is no folder"), "{:?}", repository.notice());
     assert!(repository.settle().is_err());
     fs::remove_file(root.path().join("values")).unwrap();
+    repository.progress.clone().wait(Duration::from_secs(10), |state| state.trouble.is_none());
     repository.settle().unwrap();
-    assert!(!repository.is_behind());
+    assert_eq!(repository.notice(), None);
+    drop(repository);
     is_whole(root.path());
 }
 

@@ -15,9 +15,43 @@ pub(crate) const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// How the names of files begin and end that are not yet what they will be. `.gitignore` keeps them out of the history.
 const UNFINISHED: (&str, &str) = (".lisa-", ".tmp");
 
+/// Where documents are read: a folder of the disk, or one seen as it will be once all that was accepted is in it.
+pub(crate) trait Place {
+    /// The bytes of the file at `path`; nothing where there is none.
+    fn bytes(&self, path: &str) -> Result<Option<Vec<u8>>, RepositoryError>;
+    /// The names of the regular files in a folder, in no order.
+    fn names(&self, folder: &str) -> Vec<String>;
+}
+
+impl Place for Path {
+    fn bytes(&self, path: &str) -> Result<Option<Vec<u8>>, RepositoryError> {
+        read(self, path)
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        let files = std::fs::read_dir(self.join(folder)).into_iter().flatten().flatten();
+        let files = files.filter(|file| file.file_type().is_ok_and(|kind| kind.is_file()));
+        files.filter_map(|file| file.file_name().into_string().ok()).collect()
+    }
+}
+
+impl Place for std::path::PathBuf {
+    fn bytes(&self, path: &str) -> Result<Option<Vec<u8>>, RepositoryError> {
+        self.as_path().bytes(path)
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        self.as_path().names(folder)
+    }
+}
+
 /// The bytes of the file at `path` below `root`; nothing where there is none. Anything else than a regular file in
 /// regular folders is refused: a link could lead out of the soul, into it, or anywhere between two looks.
-pub(crate) fn look(root: &Path, path: &str) -> Result<Option<Vec<u8>>, RepositoryError> {
+pub(crate) fn look<P: Place + ?Sized>(root: &P, path: &str) -> Result<Option<Vec<u8>>, RepositoryError> {
+    root.bytes(path)
+}
+
+fn read(root: &Path, path: &str) -> Result<Option<Vec<u8>>, RepositoryError> {
     let mut place = root.to_owned();
     let mut parts = path.split('/').peekable();
     while let Some(part) = parts.next() {
@@ -56,45 +90,40 @@ pub(crate) fn remove(root: &Path, path: &str) -> Result<(), RepositoryError> {
     put(root, path, None)
 }
 
-/// Makes the file at `path` below `root` hold `bytes`, or be gone, durably.
+/// Makes the file at `path` below `root` hold `bytes`, or be gone. A reader sees the old bytes or the new ones. Nothing
+/// is flushed: the log holds what is in no file for certain.
 pub(super) fn put(root: &Path, path: &str, bytes: Option<&[u8]>) -> Result<(), RepositoryError> {
     let place = root.join(path);
     let folder = place.parent().unwrap_or(root);
     match bytes {
         Some(bytes) => {
-            make_folder(root, folder)?;
-            replace(&place, bytes)
+            make_folder(folder)?;
+            let write = || -> io::Result<()> {
+                let mut file = unfinished(folder)?;
+                file.write_all(bytes)?;
+                file.persist(&place).map_err(|error| error.error)?;
+                Ok(())
+            };
+            write().map_err(failed("write", &place))
         }
         None => match std::fs::remove_file(&place) {
-            Ok(()) => sync_folder(folder),
+            Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(failed("remove", &place)(error)),
         },
     }
 }
 
-/// Replaces the file at `place` in one step: a reader sees the old bytes or the new ones, also after a power cut.
-pub(super) fn replace(place: &Path, bytes: &[u8]) -> Result<(), RepositoryError> {
-    let folder = place.parent().expect("a file lies in a folder");
-    let write = || -> io::Result<()> {
-        let (prefix, suffix) = UNFINISHED;
-        let mut file = tempfile::Builder::new().prefix(prefix).suffix(suffix).tempfile_in(folder)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(place).map_err(|error| error.error)?;
-        Ok(())
-    };
-    write().map_err(failed("write", place))?;
-    sync_folder(folder)
+/// A fresh unfinished file in `folder`, removed unless it is put in its place.
+pub(super) fn unfinished(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let (prefix, suffix) = UNFINISHED;
+    tempfile::Builder::new().prefix(prefix).suffix(suffix).tempfile_in(folder)
 }
 
 /// Makes a folder that only we may enter, where there is none.
-fn make_folder(root: &Path, folder: &Path) -> Result<(), RepositoryError> {
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Ok(()) => sync_folder(root),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(failed("make the folder", folder)(error)),
-    }
+fn make_folder(folder: &Path) -> Result<(), RepositoryError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(failed("make the folder", folder))
 }
 
 /// Makes what was done to the names in a folder durable.

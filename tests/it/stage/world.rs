@@ -174,8 +174,12 @@ impl World {
         }
     }
 
-    /// Runs `git` on the soul, as a person would.
+    /// Runs `git` on the soul, as a person would. What was answered is in git some milliseconds later, and a question to
+    /// the soul waits for that.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        if ipc::home::Run::find(&ipc::home::Home::at(&self.home)).chat_socket().exists() {
+            self.lisa(&["soul", "show", "name"]);
+        }
         #[expect(clippy::disallowed_methods, reason = "the ordinary git looks at the repository")]
         let mut command = Command::new("git");
         command.arg("-C").arg(self.home.join("soul")).args(arguments).stdin(Stdio::null());
@@ -279,7 +283,10 @@ impl World {
     #[track_caller]
     pub(crate) fn soul_is_whole(&self) {
         self.git(&["fsck", "--strict"]);
-        assert_eq!(self.git(&["status", "--porcelain"]), "", "files and HEAD agree");
+        // the index of git follows when nothing more comes
+        eventually(secs(20), "files and HEAD agree", || {
+            self.git(&["status", "--porcelain"]).is_empty().then_some(())
+        });
     }
 
     /// The pids of everything that was started from this world's binaries and still runs.

@@ -1,0 +1,623 @@
+//! The soul under torture: killed at any instant while many write, on a disk that fills up, with the power cut.
+//!
+//! ```text
+//!  writers ─▶ socket ─▶ soul ─┐
+//!  seeded pause ─▶ kill -9 ───┴─▶ started again ─▶ each unanswered request asked again ─▶ history compared with answers
+//! ```
+//!
+//! Each campaign prints its seed and, of what was acknowledged, how much was lost, doubled or given to the wrong caller:
+//! `0 0 0`. `LISA_TORTURE=<kills>` makes the campaigns long (`make torture`), `LISA_TORTURE_SEED` repeats one.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    io::{BufRead as _, BufReader, Write as _},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdout, Command, Stdio},
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use ipc::{
+    child::Brief,
+    client::{Client, Credentials, Patience},
+    config::Config,
+    contract::soul::{Birth, Call, Called, Reply, Request, RunKind, RunToken, Soul},
+    hello::{Keyring, Role, Secret},
+    id::RequestId,
+};
+use serde_json::json;
+
+use crate::stage::{eventually, secs};
+
+/// How many writers write at once.
+const WRITERS: usize = 8;
+/// How long one question may take over all lives; a life takes a tenth of a second to begin.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A soul that is started and killed by hand, and those who write to it.
+struct Rack {
+    home: PathBuf,
+    run: tempfile::TempDir,
+    secrets: Keyring,
+    secret: Secret,
+}
+
+/// A running soul; it dies with the test.
+struct Life {
+    child: Child,
+    _said: BufReader<ChildStdout>,
+}
+
+impl Life {
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Ends it as its supervisor does.
+    fn end(mut self) {
+        drop(self.child.stdin.take());
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place of the torture that starts processes")]
+fn command(program: &str) -> Command {
+    Command::new(program)
+}
+
+fn said(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = command(program)
+        .args(arguments)
+        .envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")])
+        .output()
+        .map_err(|error| format!("{program}: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(text) } else { Err(format!("{program} {arguments:?}: {text}{errors}")) }
+}
+
+impl Rack {
+    fn new(home: &Path) -> Self {
+        let secrets = [Role::Agent, Role::Heartbeat].map(|role| (role, Secret::fresh())).into();
+        let run = tempfile::Builder::new().prefix("rack-").tempdir().unwrap();
+        Self { home: home.to_owned(), run, secrets, secret: Secret::fresh() }
+    }
+
+    fn brief(&self) -> Brief {
+        Brief {
+            role: Role::Soul,
+            life: 1,
+            home: self.home.clone(),
+            run: self.run.path().to_owned(),
+            secret: self.secret.clone(),
+            keyring: self.secrets.clone(),
+            config: Config::default(),
+        }
+    }
+
+    /// Starts the soul, and waits until it says that it is ready.
+    fn start(&self) -> Life {
+        let log = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.run.path().join("soul.log"))
+            .unwrap();
+        let mut child = command(env!("CARGO_BIN_EXE_it-soul"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut brief = serde_json::to_vec(&self.brief()).unwrap();
+        brief.push(b'\n');
+        child.stdin.as_mut().unwrap().write_all(&brief).unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("\"ready\"") {
+            line.clear();
+            let read = said.read_line(&mut line).unwrap();
+            assert!(read > 0, "the soul ended before it was ready\n{}", self.log());
+        }
+        Life { child, _said: said }
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.run.path().join("soul.log")).unwrap_or_default()
+    }
+
+    fn dial(&self, role: Role) -> Client<Soul> {
+        let socket = self.brief().run().socket(Role::Soul);
+        let secret = self.secrets[&role].clone();
+        let credentials = Credentials { role, secret, build: "test".into(), life: 1, notices: false };
+        Client::dial(&socket, credentials).0
+    }
+
+    fn soul(&self) -> PathBuf {
+        self.home.join("soul")
+    }
+
+    fn git(&self, arguments: &[&str]) -> Result<String, String> {
+        let root = self.soul();
+        said("git", &[&["-C", root.to_str().unwrap()], arguments].concat())
+    }
+
+    async fn give_birth(&self) {
+        let soul = self.dial(Role::Agent);
+        let Reply::Conceived { draft, .. } = soul.ask(&Request::Conceive, PATIENCE).await.unwrap() else {
+            panic!()
+        };
+        let birth = Request::Birth(Birth { draft, wording: None, model: "offline".into() });
+        assert!(matches!(soul.ask(&birth, PATIENCE).await.unwrap(), Reply::Born(_)));
+    }
+
+    /// A run of her own time, which writes under another caller.
+    async fn open_run(&self) -> RunToken {
+        let open = Request::OpenRun { kind: RunKind::Heartbeat, task: "torture".into() };
+        match self.dial(Role::Heartbeat).ask(&open, PATIENCE).await.unwrap() {
+            Reply::RunOpened { run } => run,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn run<F: Future<Output = ()>>(test: F) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
+}
+
+/// A small generator of numbers: a campaign can be repeated by its seed.
+struct Dice(u64);
+
+impl Dice {
+    fn throw(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "a campaign that cannot be repeated by its seed proves little")]
+fn say(line: &str) {
+    println!("{line}");
+}
+
+/// The seed of a campaign, which is printed, and how many kills or cuts it has.
+fn campaign(name: &str, short: u64) -> (Dice, u64) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seed = number("LISA_TORTURE_SEED").unwrap_or_else(|| {
+        RequestId::fresh().as_str().bytes().fold(7, |seed, byte| seed * 31 % 1_000_000_007 + u64::from(byte))
+    });
+    let rounds = number("LISA_TORTURE").unwrap_or(short);
+    say(&format!("{name}: seed {seed}, {rounds} rounds"));
+    (Dice(seed), rounds)
+}
+
+/// One write: what was asked, by which caller it must be signed, and what was answered.
+#[derive(Debug, Clone)]
+struct Asked {
+    id: RequestId,
+    request: Request,
+    caller: &'static str,
+    commit: Option<String>,
+}
+
+type Ledger = Arc<Mutex<Vec<Asked>>>;
+
+fn journal(writer: usize, n: usize, run: Option<RunToken>) -> Request {
+    call("soul_journal", json!({"entry": format!("writer {writer} entry {n}")}), run)
+}
+
+fn value(writer: usize, n: usize, run: Option<RunToken>) -> Request {
+    let body = format!("writer {writer} change {n}");
+    call(
+        "soul_patch",
+        json!({"field": "value", "slug": format!("v-{writer}"), "title": "V", "body": body}),
+        run,
+    )
+}
+
+fn call(tool: &str, input: serde_json::Value, run: Option<RunToken>) -> Request {
+    Request::Call(Call { tool: tool.into(), input, run, session: None, model: "offline".into() })
+}
+
+/// Writes without end, every other time under the caller of her own time. What a life did not answer is asked of the
+/// next one, by the same id, as everybody does.
+async fn write(client: Client<Soul>, writer: usize, run: RunToken, ledger: Ledger) {
+    for n in 0.. {
+        let run = (n % 2 == 1).then(|| run.clone());
+        let caller = match (&run, n % 3) {
+            (Some(_), _) => "heartbeat",
+            (None, 0) => "soul_patch",
+            (None, _) => "soul_journal",
+        };
+        let request = if n % 3 == 0 { value(writer, n, run) } else { journal(writer, n, run) };
+        let mut asked = Asked { id: RequestId::fresh(), request, caller, commit: None };
+        let place = {
+            let mut ledger = ledger.lock().unwrap();
+            ledger.push(asked.clone());
+            ledger.len() - 1
+        };
+        loop {
+            match client.ask_as(asked.id.clone(), &asked.request, Patience::of(PATIENCE)).await {
+                Ok(Reply::Called(Called { written: Some(written), .. })) => {
+                    asked.commit = Some(written.commit);
+                    ledger.lock().unwrap()[place].commit.clone_from(&asked.commit);
+                    break;
+                }
+                // a full disk refuses; a while later it is asked again
+                Ok(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+/// What came of a campaign.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Verdict {
+    acknowledged: usize,
+    lost: usize,
+    doubled: usize,
+    misattributed: usize,
+}
+
+impl Verdict {
+    fn sentence(&self, took: Duration) -> String {
+        let Self { acknowledged, lost, doubled, misattributed } = self;
+        format!(
+            "acknowledged {acknowledged}, lost {lost}, doubled {doubled}, misattributed {misattributed} ({took:.0?})"
+        )
+    }
+}
+
+impl Rack {
+    /// Compares the history with what was answered.
+    fn judge(&self, ledger: &[Asked]) -> Verdict {
+        let format = "--format=%H%x09%s%x09%(trailers:key=Request-Id,valueonly,separator=%x2C)%x09%(trailers:key=Answered-As,valueonly,separator=%x2C)";
+        let log = self.git(&["log", format]).unwrap();
+        let mut by_request: HashMap<&str, Vec<(&str, &str, &str)>> = HashMap::new();
+        for line in log.lines() {
+            let parts: Vec<_> = line.split('\t').collect();
+            let [commit, subject, request, answered] = parts[..] else { panic!("{line}") };
+            by_request.entry(request).or_default().push((commit, subject, answered));
+        }
+        let mut verdict = Verdict::default();
+        for asked in ledger {
+            let commits = by_request.get(asked.id.as_str()).map(Vec::as_slice).unwrap_or_default();
+            verdict.acknowledged += usize::from(asked.commit.is_some());
+            verdict.doubled += usize::from(commits.len() > 1);
+            if let Some(commit) = &asked.commit {
+                let stands = commits
+                    .iter()
+                    .any(|(id, _, answered)| id == commit || answered.contains(commit.as_str()));
+                verdict.lost += usize::from(!stands);
+            }
+            let wrong =
+                |(_, subject, _): &&(&str, &str, &str)| !subject.ends_with(&format!(" via {}", asked.caller));
+            verdict.misattributed += commits.iter().filter(wrong).count();
+        }
+        verdict
+    }
+
+    /// The repository is whole, files and HEAD agree, and no lock is left. The soul may still be running.
+    fn is_whole(&self) {
+        self.git(&["fsck", "--strict", "--no-dangling"]).unwrap();
+        eventually(secs(20), "files and HEAD agree", || {
+            self.git(&["status", "--porcelain"]).unwrap().is_empty().then_some(())
+        });
+        let locks = said("find", &[self.soul().to_str().unwrap(), "-name", "*.lock"]).unwrap();
+        assert_eq!(locks, "", "no lock is left");
+    }
+
+    /// Every entry that is acknowledged is in the files, once and in the order of its writer.
+    fn files_hold(&self, ledger: &[Asked]) {
+        let read = |folder: &str| -> String {
+            let files = std::fs::read_dir(self.soul().join(folder)).into_iter().flatten().flatten();
+            let mut files: Vec<_> = files.map(|file| file.path()).collect();
+            files.sort();
+            files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
+        };
+        let journal = read("journal");
+        let mut entries: BTreeMap<&str, usize> = BTreeMap::new();
+        for line in journal.lines().filter(|line| line.starts_with("writer ")) {
+            *entries.entry(line).or_default() += 1;
+        }
+        for asked in ledger.iter().filter(|asked| asked.commit.is_some()) {
+            let Request::Call(call) = &asked.request else { continue };
+            if let Some(entry) = call.input["entry"].as_str() {
+                assert_eq!(entries.get(entry), Some(&1), "{entry}");
+            }
+        }
+    }
+}
+
+/// Kills the soul as often as it is said, at seeded instants, under all writers; gives the ledger, everything answered.
+async fn kill_again_and_again(rack: &Rack, dice: &mut Dice, kills: u64) -> Vec<Asked> {
+    let mut life = rack.start();
+    if !rack.soul().join("seed.json").exists() {
+        rack.give_birth().await;
+    }
+    let run = rack.open_run().await;
+    let ledger = Ledger::default();
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|writer| tokio::spawn(write(rack.dial(Role::Agent), writer, run.clone(), ledger.clone())))
+        .collect();
+    for _ in 0..kills {
+        tokio::time::sleep(Duration::from_micros(500 + dice.throw(60_000))).await;
+        life.kill();
+        life = rack.start();
+        assert!(writers.iter().all(|writer| !writer.is_finished()), "everybody still writes\n{}", rack.log());
+    }
+    for writer in writers {
+        writer.abort();
+    }
+    // what was under way is asked again, and becomes one commit or is one
+    let soul = rack.dial(Role::Agent);
+    let mut asked = ledger.lock().unwrap().clone();
+    for asked in asked.iter_mut().filter(|asked| asked.commit.is_none()) {
+        let reply = soul.ask_as(asked.id.clone(), &asked.request, Patience::of(PATIENCE)).await.unwrap();
+        let Reply::Called(Called { written: Some(written), .. }) = reply else {
+            panic!("{reply:?}\n{}", rack.log())
+        };
+        asked.commit = Some(written.commit);
+    }
+    // and what was answered is answered again as it was
+    for asked in asked.iter().rev().take(50) {
+        let reply = soul.ask_as(asked.id.clone(), &asked.request, Patience::of(PATIENCE)).await.unwrap();
+        let Reply::Called(Called { written: Some(written), .. }) = reply else { panic!("{reply:?}") };
+        assert_eq!(Some(written.commit), asked.commit, "the first answer stands");
+    }
+    soul.ask(&Request::Status, PATIENCE).await.unwrap();
+    rack.is_whole();
+    life.end();
+    rack.is_whole();
+    asked
+}
+
+#[test]
+fn killed_at_any_instant_under_eight_writers_nothing_is_lost_doubled_or_misattributed() {
+    let (mut dice, kills) = campaign("kill -9", 40);
+    run(async {
+        let home = tempfile::tempdir().unwrap();
+        let rack = Rack::new(home.path());
+        let began = Instant::now();
+        let ledger = kill_again_and_again(&rack, &mut dice, kills).await;
+        let verdict = rack.judge(&ledger);
+        println!(
+            "acknowledged {}, lost {}, doubled {}, misattributed {} ({:.0?})",
+            verdict.acknowledged,
+            verdict.lost,
+            verdict.doubled,
+            verdict.misattributed,
+            began.elapsed()
+        );
+        rack.files_hold(&ledger);
+        assert!(verdict.acknowledged >= ledger.len().min(usize::try_from(kills).unwrap()));
+        assert_eq!((verdict.lost, verdict.doubled, verdict.misattributed), (0, 0, 0));
+    });
+}
+
+#[test]
+fn b34_eight_writers_of_one_document_are_two_hundred_commits_and_two_hundred_right_callers() {
+    run(async {
+        let home = tempfile::tempdir().unwrap();
+        let rack = Rack::new(home.path());
+        let life = rack.start();
+        rack.give_birth().await;
+        let run = rack.open_run().await;
+        let mut writers = Vec::new();
+        for writer in 0..8 {
+            let (client, run) = (rack.dial(Role::Agent), run.clone());
+            writers.push(tokio::spawn(async move {
+                let mut asked = Vec::new();
+                for n in 0..25 {
+                    let run = (writer % 2 == 1).then(|| run.clone());
+                    let caller = if run.is_some() { "heartbeat" } else { "soul_journal" };
+                    let (id, request) = (RequestId::fresh(), journal(writer, n, run));
+                    let reply = client.ask_as(id.clone(), &request, Patience::of(PATIENCE)).await.unwrap();
+                    let Reply::Called(Called { written: Some(written), .. }) = reply else {
+                        panic!("{reply:?}")
+                    };
+                    asked.push(Asked { id, request, caller, commit: Some(written.commit) });
+                }
+                asked
+            }));
+        }
+        let mut ledger = Vec::new();
+        for writer in writers {
+            ledger.extend(writer.await.unwrap());
+        }
+        life.end();
+        let verdict = rack.judge(&ledger);
+        assert_eq!(verdict, Verdict { acknowledged: 200, ..Verdict::default() });
+        assert_eq!(rack.git(&["rev-list", "--count", "HEAD"]).unwrap().trim(), "201");
+        rack.files_hold(&ledger);
+        rack.is_whole();
+    });
+}
+
+/// A file system of its own, made for a test where that is allowed, and gone with it.
+struct Mount {
+    folder: tempfile::TempDir,
+}
+
+impl Mount {
+    /// Mounts, or says why that cannot be done here.
+    fn new(arguments: &[&str]) -> Result<Self, String> {
+        let folder = tempfile::Builder::new().prefix("mount-").tempdir().unwrap();
+        let at = folder.path().to_str().unwrap().to_owned();
+        said("mount", &[arguments, &[&at]].concat())?;
+        Ok(Self { folder })
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let at = self.folder.path().to_str().unwrap().to_owned();
+        let unmounted = said("umount", &[&at]).or_else(|_| said("umount", &["-l", &at]));
+        assert!(unmounted.is_ok() || std::thread::panicking(), "{unmounted:?}");
+    }
+}
+
+#[test]
+fn killed_while_the_disk_fills_up_nothing_is_lost_and_it_goes_on_when_there_is_room() {
+    let disk = match Mount::new(&["-t", "tmpfs", "-o", "size=128m", "tmpfs"]) {
+        Ok(disk) => disk,
+        Err(why) => return say(&format!("skipped: no tmpfs can be mounted here ({})", why.trim())),
+    };
+    let (mut dice, kills) = campaign("kill -9 on a disk that fills up", 15);
+    run(async {
+        let rack = Rack::new(&disk.path().join("home"));
+        let began = Instant::now();
+        let mut life = rack.start();
+        rack.give_birth().await;
+        let run = rack.open_run().await;
+        let ledger = Ledger::default();
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| tokio::spawn(write(rack.dial(Role::Agent), writer, run.clone(), ledger.clone())))
+            .collect();
+        let ballast = disk.path().join("ballast");
+        for round in 0..kills {
+            // full, so that now and then a write is refused in its midst; then room again
+            let is_full = round % 2 == 0;
+            if is_full {
+                let mut file = std::fs::File::create(&ballast).unwrap();
+                while file.write_all(&[7; 16 * 1024]).is_ok() {}
+            }
+            tokio::time::sleep(Duration::from_micros(5_000 + dice.throw(150_000))).await;
+            let _ = std::fs::remove_file(&ballast);
+            if dice.throw(3) == 0 {
+                tokio::time::sleep(Duration::from_micros(dice.throw(100_000))).await;
+            }
+            life.kill();
+            life = rack.start();
+        }
+        for writer in &writers {
+            writer.abort();
+        }
+        let soul = rack.dial(Role::Agent);
+        let mut ledger = ledger.lock().unwrap().clone();
+        for asked in ledger.iter_mut().filter(|asked| asked.commit.is_none()) {
+            // what was refused is tried again by the soul itself, with pauses of up to two seconds
+            let end = Instant::now() + PATIENCE;
+            while asked.commit.is_none() {
+                let reply =
+                    soul.ask_as(asked.id.clone(), &asked.request, Patience::of(PATIENCE)).await.unwrap();
+                let Reply::Called(called) = reply else { panic!("{reply:?}") };
+                assert!(called.written.is_some() || Instant::now() < end, "{called:?}\n{}", rack.log());
+                asked.commit = called.written.map(|written| written.commit);
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+        soul.ask(&Request::Status, PATIENCE).await.unwrap();
+        life.end();
+        let verdict = rack.judge(&ledger);
+        say(&verdict.sentence(began.elapsed()));
+        rack.files_hold(&ledger);
+        rack.is_whole();
+        assert_eq!((verdict.lost, verdict.doubled, verdict.misattributed), (0, 0, 0));
+    });
+}
+
+/// A scratch ext4 on a loop device.
+struct Scratch {
+    _folder: tempfile::TempDir,
+    image: String,
+}
+
+impl Scratch {
+    fn new() -> Result<Self, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let image = folder.path().join("disk.img");
+        std::fs::File::create(&image).unwrap().set_len(256 << 20).unwrap();
+        let image = image.to_str().unwrap().to_owned();
+        said("mkfs.ext4", &["-q", "-F", &image])?;
+        Ok(Self { _folder: folder, image })
+    }
+
+    fn mount(&self) -> Result<Mount, String> {
+        Mount::new(&["-o", "loop", &self.image])
+    }
+}
+
+/// Cuts the power of a file system: nothing that is not on the device reaches it any more, the journal included.
+fn cut_the_power(disk: &Path) -> Result<String, String> {
+    // EXT4_IOC_SHUTDOWN is _IOR('X', 125, __u32); 2 is EXT4_GOING_FLAGS_NOLOGFLUSH
+    let program = "import fcntl,os,struct,sys\nfd=os.open(sys.argv[1],os.O_RDONLY)\nfcntl.ioctl(fd,0x8004587d,struct.pack('I',2))";
+    said("python3", &["-c", program, disk.to_str().unwrap()])
+}
+
+#[test]
+fn with_the_power_cut_at_any_instant_nothing_that_was_acknowledged_is_lost() {
+    let scratch = match Scratch::new() {
+        Ok(scratch) => scratch,
+        Err(why) => return say(&format!("skipped: no scratch disk can be made here ({})", why.trim())),
+    };
+    let mut disk = match scratch.mount() {
+        Ok(disk) => disk,
+        Err(why) => return say(&format!("skipped: no loop device can be mounted here ({})", why.trim())),
+    };
+    let (mut dice, cuts) = campaign("power cut", 6);
+    let cuts = cuts.min(400);
+    run(async {
+        let began = Instant::now();
+        let mut acknowledged: Vec<Asked> = Vec::new();
+        for round in 0..cuts {
+            let rack = Rack::new(&disk.path().join("home"));
+            let life = rack.start();
+            if round == 0 {
+                rack.give_birth().await;
+            }
+            let run = rack.open_run().await;
+            let ledger = Ledger::default();
+            let base = usize::try_from(round).unwrap() * WRITERS;
+            let writers: Vec<_> = (0..WRITERS)
+                .map(|writer| {
+                    tokio::spawn(write(rack.dial(Role::Agent), base + writer, run.clone(), ledger.clone()))
+                })
+                .collect();
+            tokio::time::sleep(Duration::from_micros(20_000 + dice.throw(400_000))).await;
+            if let Err(why) = cut_the_power(disk.path()) {
+                return say(&format!(
+                    "skipped: the power of a file system cannot be cut here ({})",
+                    why.trim()
+                ));
+            }
+            // what is answered after the cut was not in time; the log cannot flush, so there is no such answer
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            for writer in &writers {
+                writer.abort();
+            }
+            acknowledged
+                .extend(ledger.lock().unwrap().iter().filter(|asked| asked.commit.is_some()).cloned());
+            drop(life);
+            drop(rack);
+            drop(disk);
+            disk = scratch.mount().unwrap();
+            let rack = Rack::new(&disk.path().join("home"));
+            let life = rack.start();
+            rack.is_whole();
+            let verdict = rack.judge(&acknowledged);
+            assert_eq!(
+                (verdict.lost, verdict.doubled, verdict.misattributed),
+                (0, 0, 0),
+                "cut {round}\n{}",
+                rack.log()
+            );
+            rack.files_hold(&acknowledged);
+            life.end();
+        }
+        let lost = Verdict { acknowledged: acknowledged.len(), ..Verdict::default() };
+        say(&format!("{cuts} cuts: {}", lost.sentence(began.elapsed())));
+    });
+}
