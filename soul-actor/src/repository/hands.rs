@@ -91,7 +91,7 @@ impl Hands {
     pub(super) fn apply(&mut self, batch: &[Arc<Accepted>], branch: &str, is_start: bool) -> Result<()> {
         let Some(last) = batch.last() else { return Ok(()) };
         self.reached(Step::Logged)?;
-        self.write_objects(batch)?;
+        self.write_objects(batch, is_start)?;
         self.reached(Step::Objects)?;
         self.move_branch(batch, branch)?;
         self.reached(Step::Reference)?;
@@ -113,12 +113,16 @@ impl Hands {
         self.reached(Step::Indexed)
     }
 
-    fn write_objects(&self, batch: &[Arc<Accepted>]) -> Result<()> {
+    fn write_objects(&self, batch: &[Arc<Accepted>], is_start: bool) -> Result<()> {
         let objects: BTreeMap<Oid, &Object> =
             batch.iter().flat_map(|write| &write.objects).map(|object| (object.id, object)).collect();
         let folder = self.git.path().join("objects");
         let nursery = self.git.path().join("lisa");
         let written = if objects.len() > LOOSE_MAX {
+            // a power cut may have torn what was written one by one before
+            let torn =
+                objects.keys().filter(|_| is_start).try_for_each(|id| object::remove_torn(&folder, *id));
+            torn.map_err(workfile::failed("remove a torn object in", &folder))?;
             pack::write(&folder.join("pack"), &nursery, objects.values().copied())
         } else {
             // the commits last, so that what a look from outside finds is whole

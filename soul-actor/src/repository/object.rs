@@ -100,8 +100,17 @@ pub(super) fn write_loose(objects: &Path, nursery: &Path, object: &Object) -> io
     Ok(true)
 }
 
+/// Removes the file of an object that is not what it is named, because the object goes into a pack.
+pub(super) fn remove_torn(objects: &Path, id: Oid) -> io::Result<()> {
+    let place = place(objects, id);
+    if place.exists() && !is_whole(&place, id) {
+        std::fs::remove_file(place)?;
+    }
+    Ok(())
+}
+
 /// Whether an object file reads as an object of some kind, under its own name.
-pub(super) fn is_whole(place: &Path, id: Oid) -> bool {
+fn is_whole(place: &Path, id: Oid) -> bool {
     let Ok(file) = File::open(place) else { return false };
     let mut hash = Sha1::new();
     let mut decoder = ZlibDecoder::new(file);
