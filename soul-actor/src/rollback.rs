@@ -161,7 +161,7 @@ fn document_as_of(
         .into());
     }
     let commit = match point {
-        Point::Commit(commit) => repository.find(commit)??,
+        Point::Commit(commit) => repository.find_commit(commit)??,
         Point::Time(time) => as_of(repository, *time)?,
     };
     let entry = repository.entry_of(&commit)?;
@@ -176,7 +176,7 @@ fn document_as_of(
 }
 
 fn commit_undone(repository: &Repository, commit: &str, hand: Hand) -> Result<Found, NotWritten> {
-    let commit = repository.find(commit)??;
+    let commit = repository.find_commit(commit)??;
     let entry = repository.entry_of(&commit)?;
     let Some(changed) = repository.changed_by(&commit)? else {
         return Err(format!(

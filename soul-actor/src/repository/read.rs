@@ -39,7 +39,7 @@ pub(crate) struct Undone {
 
 impl Repository {
     /// The commit of that id, or of that beginning of one, if it is part of her history; else a sentence.
-    pub(crate) fn find(&self, name: &str) -> Result<Result<String, String>> {
+    pub(crate) fn find_commit(&self, name: &str) -> Result<Result<String, String>> {
         let shown = ipc::text::one_line(name, 60);
         let name = name.trim().to_ascii_lowercase();
         if name.len() < DIGITS_MIN || name.len() > 40 || !name.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -195,8 +195,8 @@ impl Repository {
         if let Err(error) = self.head() {
             return Some(ipc::exit::chain(&error));
         }
-        if let Err(error) = self.branch(git) {
-            return Some(error.to_string());
+        if self.branch_name().is_none() {
+            return Some(RepositoryError::Detached { path: self.root().to_owned() }.to_string());
         }
         under_way(git, self.root())
     }
