@@ -97,6 +97,7 @@ fn open(request: &ModelRequest, said: &str) -> Completion {
         Intent::Help => list(wording::works(language), request, language),
         Intent::Greet => wording::greeting(&name, language),
         Intent::Thank => wording::thanks(language).to_owned(),
+        Intent::Several => wording::which(language).to_owned(),
         Intent::Unknown => list(wording::not_understood(language), request, language),
         intent => {
             let Some((tool, input)) = call(&intent, said, language) else {
@@ -151,6 +152,7 @@ fn call(intent: &Intent, said: &str, language: Language) -> Option<(&'static str
         | Intent::Help
         | Intent::Greet
         | Intent::Thank
+        | Intent::Several
         | Intent::Unknown => return None,
     })
 }

@@ -6,8 +6,10 @@
 //! ```
 //!
 //! A command is understood only where it begins what is said, behind a greeting or a courtesy at most. So nothing that is
-//! negated, reported or quoted changes her; what is not understood stores nothing.
+//! negated, reported or quoted changes her; what is not understood stores nothing. And what could be an order is still weighed:
+//! taken back, asked or put under a condition it is none.
 
+mod doubt;
 mod own;
 mod table;
 
@@ -17,6 +19,7 @@ use regex::{Regex, RegexBuilder};
 
 use self::{
     Language::{Chinese, English},
+    doubt::{Doubt, Sure},
     own::{Care, own_words, reason},
     table::{
         COURTESY_CHINESE, COURTESY_ENGLISH,
@@ -68,6 +71,8 @@ pub(super) enum Intent {
     Help,
     Greet,
     Thank,
+    /// Several orders at once, of which none is carried out.
+    Several,
     Unknown,
 }
 
@@ -95,10 +100,7 @@ static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
         let pattern = pattern.replace(" ?", r"\s*").replace(' ', blank);
         let end = if form == Question { tail } else { "" };
         let whole = format!(r"^{OPENING}{}(?:{pattern}){end}$", courtesy.replace("good (", r"good\s+("));
-        let whole = TRADITIONAL.iter().fold(whole.replace('\'', "['’]"), |whole, (simple, traditional)| {
-            whole.replace(*simple, &format!("[{simple}{traditional}]"))
-        });
-        Row { kind, language, form, pattern: self::pattern(&format!("(?s){whole}")) }
+        Row { kind, language, form, pattern: self::pattern(&format!("(?s){}", in_both_scripts(&whole))) }
     };
     ROWS.iter().map(compile).collect()
 });
@@ -127,12 +129,12 @@ fn first(text: &str, hidden: &str, wishes: bool) -> Option<Understood> {
         let subject = if row.form == Question && !row.kind.is_small_talk() { opening } else { hidden };
         let found = row.pattern.captures(subject)?;
         let it = found.iter().skip(1).flatten().next().map(|it| it.range());
-        let (it, it_hidden) = match it {
-            Some(range) => (text.get(range.clone())?, hidden.get(range)?),
-            None => ("", ""),
+        let (before, it, it_hidden) = match it {
+            Some(range) => (hidden.get(..range.start)?, text.get(range.clone())?, hidden.get(range)?),
+            None => ("", "", ""),
         };
-        let intent = row.intent(subject, it, it_hidden)?;
-        Some(Understood { language: row.language, intent: rethought(intent, it, it_hidden)? })
+        let intent = row.intent(subject, before, it, it_hidden)?;
+        Some(Understood { language: row.language, intent: rethought(intent, before, it, it_hidden)? })
     })
 }
 
@@ -142,24 +144,28 @@ fn later(hidden: &str) -> Option<Understood> {
     sentences(hidden).skip(1).find_map(|sentence| {
         TABLE.iter().filter(asks).find_map(|row| {
             row.pattern.captures(sentence)?;
-            let intent = row.intent(sentence, "", "")?;
+            let intent = row.intent(sentence, "", "", "")?;
             Some(Understood { intent, language: row.language })
         })
     })
 }
 
 /// What is wanted of her may be something she can do at once; an errand is nothing she can take for a wish.
-fn rethought(intent: Intent, it: &str, it_hidden: &str) -> Option<Intent> {
+fn rethought(intent: Intent, before: &str, it: &str, it_hidden: &str) -> Option<Intent> {
     let Intent::Want { what, .. } = &intent else { return Some(intent) };
     match first(it, it_hidden, false).map(|understood| understood.intent) {
-        None | Some(Intent::Greet | Intent::Thank | Intent::Help) => (!is_errand(what)).then_some(intent),
+        // `add a wish: …` names what is a wish by its own word.
+        None | Some(Intent::Greet | Intent::Thank | Intent::Help) => {
+            let named = before.trim_end().ends_with([':', '：', '-', '–', '—']);
+            (named || doubt::is_lasting(what)).then_some(intent)
+        }
         Some(other) => Some(other),
     }
 }
 
 impl Row {
     /// What this row understands, given what the person put into it; nothing where that makes no sense.
-    fn intent(&self, sentence: &str, it: &str, it_hidden: &str) -> Option<Intent> {
+    fn intent(&self, sentence: &str, before: &str, it: &str, it_hidden: &str) -> Option<Intent> {
         let own = |care| own_words(it, it_hidden, self.language, care);
         if self.form == Statement && is_question(sentence) {
             return None;
@@ -167,6 +173,13 @@ impl Row {
         let freely = matches!(self.kind, Kind::Destroy | Kind::Journal);
         if self.form == Command && self.language == Chinese && !freely && asks_whether(sentence) {
             return None;
+        }
+        if self.kind.stores() {
+            match doubt::against(self.kind, before, it_hidden, sentence) {
+                Some(Doubt::Several) => return Some(Intent::Several),
+                Some(Doubt::NoOrder) => return None,
+                None => {}
+            }
         }
         Some(match self.kind {
             Kind::Destroy => Intent::Destroy,
@@ -182,7 +195,13 @@ impl Row {
             Kind::Diff => Intent::Diff(field(sentence).unwrap_or("identity")),
             Kind::ReadJournal => Intent::ReadJournal,
             Kind::Journal => Intent::Journal(own(Care::Prose)?),
-            Kind::SetName => Intent::SetName(own(Care::Own)?),
+            Kind::SetName => {
+                let sure = if self.form == Statement { Sure::Said } else { Sure::Ordered };
+                let name = own(Care::Own)?;
+                // Nothing of what is left was outside of the quotes.
+                let is_quoted = !it_hidden.contains(name.as_str());
+                doubt::is_name(&name, is_quoted, sure).then_some(Intent::SetName(name))?
+            }
             Kind::SetPurpose => Intent::SetPurpose(own(Care::Own)?),
             Kind::SetIdentity => Intent::SetIdentity(own(Care::Own)?),
             Kind::AddValue => Intent::AddValue(own(Care::Held)?),
@@ -259,16 +278,6 @@ fn asks_whether(sentence: &str) -> bool {
     (end.ends_with(['吗', '嗎', '么', '呢']) && !polite) || end.ends_with("没有")
 }
 
-/// Whether what is wanted is done for the person here and now, which takes a model and is no wish of hers.
-fn is_errand(what: &str) -> bool {
-    static ERRAND: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(
-            r"^(?:tell|show|give|help|answer|explain|translate|let|stop|leave|go away|shut|be quiet)\b|^(?:告诉|告訴|给我|給我|帮我|幫我|替我|回答|解释|解釋|翻译|翻譯|停|闭嘴|閉嘴|走开)",
-        )
-    });
-    ERRAND.is_match(what)
-}
-
 /// The document a sentence is about.
 fn field(sentence: &str) -> Option<Field> {
     const WORDS: [(&str, Field); 22] = [
@@ -297,6 +306,13 @@ fn field(sentence: &str) -> Option<Field> {
     ];
     let sentence = sentence.to_lowercase();
     WORDS.iter().find(|(word, _)| sentence.contains(word)).map(|(_, field)| *field)
+}
+
+/// A pattern that fits every apostrophe, and traditional characters as well as simplified ones.
+fn in_both_scripts(pattern: &str) -> String {
+    TRADITIONAL.iter().fold(pattern.replace('\'', "['’]"), |pattern, (simple, traditional)| {
+        pattern.replace(*simple, &format!("[{simple}{traditional}]"))
+    })
 }
 
 fn pattern(pattern: &str) -> Regex {

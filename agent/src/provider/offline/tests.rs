@@ -213,6 +213,8 @@ fn questions_are_answered_from_the_prompt() {
     check("你想要什么", "learn to knit");
     check("flurb", "I did not understand that, and nothing was stored.");
     check("呜啦", "我没有听懂，什么也没有记下。");
+    check("change your name to Bob and your identity to a frog", "nothing was stored. Which one first?");
+    check("把你的名字改成小明，身份改成青蛙", "什么也没有记下。先做哪一个？");
 }
 
 #[test]

@@ -176,6 +176,16 @@ pub(super) const fn not_understood(language: Language) -> &'static str {
     }
 }
 
+/// Several orders came at once.
+pub(super) const fn which(language: Language) -> &'static str {
+    match language {
+        English => {
+            "That is more than one change at once, and nothing was stored. Which one first? Please say one at a time."
+        }
+        Chinese => "这一句里有不止一个改动，什么也没有记下。先做哪一个？请一次说一个。",
+    }
+}
+
 /// The heading of the list of what works.
 pub(super) const fn works(language: Language) -> &'static str {
     match language {

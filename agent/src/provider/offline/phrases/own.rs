@@ -25,7 +25,7 @@ pub(super) enum Care {
 pub(super) fn own_words(it: &str, it_hidden: &str, language: Language, care: Care) -> Option<String> {
     static COURTESY: LazyLock<Regex> = LazyLock::new(|| {
         pattern(
-            r"(?:[\s,，]+(?:please|thanks|thank you|ok|okay|would you|will you|could you|can you|right)|[\s,，]*(?:好吗|好嗎|可以吗|可以嗎|行吗|行嗎|好不好|行不行|谢谢|謝謝|吗|嗎)|[,，]吧)$",
+            r"(?:[\s,，.!。！]+(?:please|thanks|thank you|ok|okay|would you|will you|could you|can you|right)|[\s,，.!。！]*(?:好吗|好嗎|可以吗|可以嗎|行吗|行嗎|好不好|行不行|可不可以|谢谢|謝謝|吗|嗎)|[,，]吧)[\s.!?。！？~～]*$",
         )
     });
     static NOTHING: LazyLock<Regex> = LazyLock::new(|| {
@@ -36,12 +36,6 @@ pub(super) fn own_words(it: &str, it_hidden: &str, language: Language, care: Car
     static TAKEN_BACK: LazyLock<Regex> = LazyLock::new(|| {
         pattern(
             r"^(?:what|who|which|whom|how|not|never|don['’]t|no longer|anything but)\b|^(?:什么|什麼|谁|誰|啥|哪|怎么|怎麼|怎样|怎樣|不要|别|別|勿)",
-        )
-    });
-    // Said behind it: `become a frog. Just kidding!`
-    static TAKEN_BACK_AFTER: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(
-            r"\b(?:never ?mind|just kidding|no,? wait|don['’]t|do not)[\s\p{P}]*$|(?:算了|开玩笑的?|開玩笑的?|还是别|不要了|别了)[吧啊\s\p{P}]*$",
         )
     });
     const CLOSING: [char; 16] =
@@ -75,8 +69,7 @@ pub(super) fn own_words(it: &str, it_hidden: &str, language: Language, care: Car
             break;
         }
     }
-    let taken_back = || TAKEN_BACK.is_match(it) || TAKEN_BACK_AFTER.is_match(it_hidden);
-    let nothing = NOTHING.is_match(it) || (care == Care::Own && taken_back());
+    let nothing = NOTHING.is_match(it) || (care == Care::Own && TAKEN_BACK.is_match(it));
     (!nothing).then(|| it.to_owned())
 }
 

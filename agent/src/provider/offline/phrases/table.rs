@@ -33,6 +33,20 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// Whether something of the person's words is kept.
+    pub(super) const fn stores(self) -> bool {
+        matches!(
+            self,
+            Self::Journal
+                | Self::SetName
+                | Self::SetPurpose
+                | Self::SetIdentity
+                | Self::AddValue
+                | Self::AddOpinion
+                | Self::Want
+        )
+    }
+
     /// Such a thing counts only where nothing else is said.
     pub(super) const fn is_small_talk(self) -> bool {
         matches!(self, Self::Greet | Self::Thank)
@@ -125,45 +139,45 @@ pub(super) const ROWS: &[(Kind, Language, Form, &str)] = &[
     (Kind::Help, English, Question, r"help(?: me)?|what can (?:you|i) (?:do|say|ask|tell you)(?: here)?|how (?:do|does) (?:you|this|it) work|what do you understand|(?:list |show )?(?:me )?(?:the |all )?commands"),
     (Kind::Help, Chinese, Question, r"帮助|(?:你|您) ?(?:都)? ?(?:能|会|可以|懂|听得懂) ?(?:做|干|说|听懂)? ?(?:什么|啥|哪些)(?:事|东西|话)?|(?:我)? ?(?:可以|能|该) ?(?:怎么)? ?(?:做|说|问|用) ?(?:你)? ?(?:什么|啥)|怎么用(?:你)?|命令(?:列表)?|使用说明"),
     // write in your journal: …
-    (Kind::Journal, English, Command, r"(?:write|note|put|add|record|enter|log|jot|save|make)(?: (?:this|that|it|something|an? (?:new )?(?:entry|note)|down|the following))* (?:in|into|to|on) (?:your|the|our) (?:journal|diary)(?: (?:today|this|that|the following|an entry))*(?: ?[:：,，—–-]+ ?| )(?<it>.+)"),
-    (Kind::Journal, English, Command, r"(?:write|note|put|add|record|enter|log|jot|save)(?: down)? (?<it>.+?) (?:in|into|to) (?:your|the) (?:journal|diary)(?: please)?[\s\p{P}]*"),
-    (Kind::Journal, English, Command, r"(?:write|add|make)(?: (?:a|an|the|this|your|new))* (?:journal|diary)(?: entry| note)?(?: today)?(?: ?[:：,，—–-]+ ?| (?:about |that |saying ))(?<it>.+)"),
-    (Kind::Journal, English, Command, r"(?:(?:journal|diary)(?: entry)? ?[:：]|journal (?:this|that|the following)(?: ?[:：,，])?|dear (?:journal|diary) ?[,:：，]) ?(?<it>.+)"),
-    (Kind::Journal, Chinese, Command, r"[在往到]? (?:你|您)?(?:自己)?的? ?(?:日记|日志)(?:本)? ?(?:里|中|上|里面)? ?(?:写|记|加|添)(?:下|上|道|入|进|一笔|一条|一篇|一句|一段|点)* ?[:：,，、] ?(?<it>.+)"),
-    (Kind::Journal, Chinese, Command, r"[在往到]? (?:你|您)?(?:自己)?的? ?(?:日记|日志)(?:本)? ?(?:里|中|上|里面)? ?(?:写|记|加|添)(?:下|上|道|入|进|一笔|一条|一篇|一句|一段|点)* ?(?<it>[^了着过什].*)"),
-    (Kind::Journal, Chinese, Command, r"(?:写|记)(?:一)?(?:篇|条|个|段)?(?:到|进|在|入|下)? ?(?:你|您)?的? ?(?:日记|日志)(?:里|中|本)? ?[:：,，、]? ?(?<it>.+)"),
-    (Kind::Journal, Chinese, Command, r"[把将] ?(?<it>.+?) ?(?:写|记|加|放)(?:进|到|入|在|下)?(?:进|到|入|在)? ?(?:你|您)?的? ?(?:日记|日志)(?:里|中|本)?[\s\p{P}]*"),
+    // A mark or a `that` parts the entry from the order: `write in your journal every day` gives none.
+    (Kind::Journal, English, Command, r"(?:write|note|put|add|record|enter|log|jot|save|make)(?: (?:this|that|it|something|an? (?:new )?(?:entry|note)|down|the following))* (?:in|into|to|on) (?:your|the|our) (?:journal|diary)(?: (?:today|this|that|the following|an entry))*(?: ?[:：—–-]+ ?)(?<it>.+)"),
+    (Kind::Journal, English, Command, r"(?:write|note|put|add|record|enter|log|jot|save)(?: down)? (?:in|into|to) (?:your|the|our) (?:journal|diary) that (?<it>.+)"),
+    (Kind::Journal, English, Command, r"(?:write|note|put|add|record|enter|log|jot|save)(?: down)? (?:that (?<it>(?:it|i|we|you|he|she|they|the|today|there|my) .+?)|(?<it2>[\x22'‘“「『«`][\x{1}\x{80}\x{e000}\x{f0000}]+[\x22'”“」』»`])) (?:in|into|to) (?:your|the) (?:journal|diary)(?: please)?[\s\p{P}]*"),
+    (Kind::Journal, English, Command, r"(?:write|add)(?: (?:a|an|the|this|your|new))* (?:journal|diary)(?: entry| note)?(?: today)?(?: ?[:：—–-]+ ?| (?:that |saying ))(?<it>.+)"),
+    (Kind::Journal, English, Command, r"(?:(?:journal|diary)(?: entry)? ?[:：]|journal (?:this|that|the following) ?[:：]|dear (?:journal|diary) ?[,:：，]) ?(?<it>.+)"),
+    (Kind::Journal, Chinese, Command, r"[在往到]? (?:你|您)?(?:自己)?的? ?(?:日记|日志)(?:本)? ?(?:里|中|上|里面)? ?(?:写|记|加|添)(?:下|上|道|入|进|一笔|一条|一篇|一句|一段|点)* ?[:：] ?(?<it>.+)"),
+    (Kind::Journal, Chinese, Command, r"[在往] ?(?:你|您)?(?:自己)?的? ?(?:日记|日志)(?:本)? ?(?:里面|里|中|上) ?(?:写|记)(?:下|上|入|进)? ?(?<it>[^了着过什啥的得不没完些点是:：,，、？?吗呢日我一\s][^吗呢？?]*)"),
+    (Kind::Journal, Chinese, Command, r"(?:写|记)(?:一)?(?:篇|条|个|段)?(?:到|进|在|入|下)? ?(?:你|您)?的? ?(?:日记|日志)(?:里|中|本)? ?[:：] ?(?<it>.+)"),
+    (Kind::Journal, Chinese, Command, r"[把将] ?(?<it>.+?) ?(?:写|记|加|放)(?:进|到|入|在|下)(?:进|到|入|在)? ?(?:你|您)?的? ?(?:日记|日志)(?:里|中|本)?[\s，。！!,.]*"),
     (Kind::Journal, Chinese, Command, r"(?:日记|日志) ?[:：] ?(?<it>.+)"),
-    // names
+    // names: only an order gives one, or a sentence that says that it is new
     (Kind::SetName, English, Command, r"(?:change|set|update|switch|make|edit) your (?:own )?name(?: from .+?)?(?: (?:to be|to|into|as)(?: ?[:：] ?| )| ?[:：=] ?)(?<it>.+)"),
-    (Kind::SetName, English, Command, r"(?:call|name|rename) yourself (?:to |as |now )?(?<it>.+)|make your name (?<it2>.+)|be (?:called|named) (?<it3>.+)|take the name (?:of )?(?<it4>.+)"),
-    (Kind::SetName, English, Statement, r"your (?:new )?name (?:is|shall be|should be|will be)(?: now| from now on)? (?<it>.+)|(?:you are|you're|you shall be|you will be) (?:now )?(?:called|named) (?<it2>.+)|(?:i|we)(?:'ll| will| shall|'d like to| want to| would like to|'m going to| am going to) (?:now )?call you (?<it3>.+)"),
-    (Kind::SetName, Chinese, Command, r"[把将]? (?:你|您)?(?:自己)?的? ?名字 ?(?:改名|改|换|变|设|取|定|更新|修改|设置)(?:成|为|作|叫|做)+ ?[:：]? ?(?<it>[^了].*)|(?:改名|更名)(?:为|叫|成|作|叫做) ?[:：]? ?(?<it2>.+)|(?:给|帮)?(?:你)?自己 ?(?:取|起|改|换)一?个?新?的?名字?(?:叫做|叫|为|是|[:：,，]) ?(?<it3>.+)|[管称叫](?:你)?自己 ?(?:叫|为|做|作)? ?(?<it4>.+)"),
-    (Kind::SetName, Chinese, Statement, r"(?:你|您) ?(?:以后|今后|从现在起|从今以后|现在|就|改名)+ ?(?:叫做|叫) ?(?<it>.+)|(?:你|您)的? ?新?名字 ?(?:就|现在|应该|将)? ?(?:是|叫|[:：]) ?(?<it2>.+)|我们? ?(?:以后|今后|就|会|将)+ ?(?:叫|称呼) ?[你您] ?(?:为|做|作)? ?(?<it3>.+)"),
+    (Kind::SetName, English, Command, r"(?:call|name|rename) yourself (?:to |as |now )?(?<it>.+)|take the name (?:of )?(?<it2>.+)"),
+    (Kind::SetName, English, Statement, r"your new name (?:is|shall be|will be)(?: now| from now on)?(?: ?[:：])? (?<it>.+)|from now on ?,? ?your (?:new )?name (?:is|shall be|will be) (?<it2>.+)|(?:from now on ?,? ?|hereby )*i (?:hereby )?name you (?<it3>.+)"),
+    (Kind::SetName, Chinese, Command, r"[把将]? (?:你|您)?(?:自己)?的? ?名字 ?(?:改名|改|换|变|设|取|定|更新|修改|设置)(?:成|为|作|叫|做)+ ?[:：]? ?(?<it>[^了].*)|(?:改名|更名)(?:为|叫|成|作|叫做) ?[:：]? ?(?<it2>.+)|(?:给|帮)?(?:你)?自己 ?(?:取|起|改|换)一?个?新?的?名字?(?:叫做|叫|为|是|[:：,，]) ?(?<it3>.+)"),
+    (Kind::SetName, Chinese, Statement, r"(?:从现在起|从现在开始|从今以后|从今天起|从此|今后|以后) ?[,，]? ?[你您] ?(?:就|便|改名|改)? ?(?:叫做|叫) ?(?<it>.+)|[你您] ?(?:从现在起|从现在开始|从今以后|今后|以后) ?(?:就|改名|改) ?(?:叫做|叫) ?(?<it2>.+)|(?:你|您)的? ?新名字 ?(?:就|现在)? ?(?:是|叫|[:：]) ?(?<it3>.+)|(?:我|我们)? ?给[你您] ?(?:取|起)(?:一?个)?新?(?:名字?|的名字) ?(?:叫做|叫|为|是|[:：])? ?(?<it4>[^字].*)|(?:从现在起|从现在开始|从今以后|从今天起) ?[,，]? ?[你您]的? ?名字 ?(?:就|改)? ?(?:是|叫) ?(?<it5>.+)"),
     // purposes
-    (Kind::SetPurpose, English, Command, r"(?:change|set|update|switch|make|rewrite|edit) your (?:own )?(?:purpose|mission)(?: from .+?)?(?: (?:to be|to|into|as)(?: ?[:：] ?| )| ?[:：=] ?)(?<it>.+)|make your (?:purpose|mission) (?<it2>.+)"),
-    (Kind::SetPurpose, English, Statement, r"your (?:new )?(?:purpose|mission) (?:is|shall be|should be|will be)(?: now)? (?<it>.+)"),
+    (Kind::SetPurpose, English, Command, r"(?:change|set|update|switch|make|rewrite|edit) your (?:own )?(?:purpose|mission)(?: from .+?)?(?: (?:to be|to|into|as)(?: ?[:：] ?| )| ?[:：=] ?)(?<it>.+)"),
+    (Kind::SetPurpose, English, Statement, r"from now on ?,? ?your (?:new )?(?:purpose|mission) (?:is|shall be|will be) (?<it>(?:to|[a-z]+ing) .+)|your new (?:purpose|mission) ?[:：] ?(?<it2>.+)"),
     (Kind::SetPurpose, Chinese, Command, r"[把将]? (?:你|您)?(?:自己)?的? ?(?:目的|使命|宗旨|存在的意义) ?(?:改|换|变|设|更新|修改|改写|设置|设定|定|写)(?:成|为|作|做)+ ?[:：]? ?(?<it>[^了].*)"),
-    (Kind::SetPurpose, Chinese, Statement, r"(?:你|您)的? ?新?(?:目的|使命|宗旨|存在的意义) ?(?:就|现在|应该|将)? ?(?:是|[:：]) ?(?<it>.+)"),
-    // identities
+    (Kind::SetPurpose, Chinese, Statement, r"(?:从现在起|从现在开始|从今以后|从今天起) ?[,，]? ?(?:你|您)的? ?新?(?:目的|使命|宗旨) ?就? ?是 ?(?<it>.+)|(?:你|您)的? ?新(?:目的|使命|宗旨) ?[:：] ?(?<it2>.+)"),
+    // identities: what she is said to be now is no order, what she is to be from now on is one
     (Kind::SetIdentity, English, Command, r"(?:change|set|update|switch|make|rewrite|alter|edit|replace|patch) your (?:own )?(?:identity|self|personality)(?: from .+?)?(?: (?:to be|to|into|as|with)(?: ?[:：] ?| )| ?[:：=] ?)(?<it>.+)"),
-    (Kind::SetIdentity, English, Command, r"(?:change|turn|make|transform|remake|rewrite|convert|reinvent|redefine|morph|see|think of|imagine) yourself (?:into|in to|to be|to|as|be) (?<it>.+)|make yourself (?<it2>(?:an?|the) .+)"),
-    (Kind::SetIdentity, English, Command, r"become (?<it>.+)|(?:turn|transform|morph|change) into (?<it2>.+)"),
-    (Kind::SetIdentity, English, Command, r"(?:i|we)(?:'d| would)? (?:really |just )?(?:want|wish|like|love) you to be (?<it>(?:an?|the) .+)"),
-    (Kind::SetIdentity, English, Statement, r"your (?:new )?identity (?:is|shall be|should be|will be)(?: now)?(?: ?[:：])? (?<it>.+)|(?:from now on ?,? ?|now )?(?:you are|you're|you will be|you shall be) (?:now|from now on) (?<it2>(?:an?|the) .+)|(?:from now on ?,? ?|now )(?:you are|you're|you will be|you shall be) (?<it3>(?:an?|the) .+)|identity ?[:：] ?(?<it4>.+)"),
+    (Kind::SetIdentity, English, Command, r"(?:turn|make|change|transform|remake|rewrite|convert|reinvent|redefine|morph) yourself into (?<it>.+)|(?:change|transform|reinvent|redefine|rewrite) yourself (?:to be|to|as) (?<it2>(?:an?|someone) .+)"),
+    (Kind::SetIdentity, English, Command, r"become (?<it>.+)|(?:turn|transform|morph|change) into (?<it2>(?:an?|someone) .+)"),
+    (Kind::SetIdentity, English, Command, r"(?:i|we)(?:'d| would)? (?:really |just )?(?:want|like|love) you to be (?<it>an? .+)"),
+    (Kind::SetIdentity, English, Statement, r"from now on ?,? ?your (?:new )?identity (?:is|shall be|will be) (?<it>(?:an?|someone) .+)|your new identity ?[:：] ?(?<it2>.+)|from now on ?,? ?(?:you are|you're|you will be|you shall be) (?<it3>(?:an?|someone) .+)"),
     (Kind::SetIdentity, Chinese, Command, r"[把将]? (?:你|您)?(?:自己)?的? ?(?:身份|自我|人设|identity) ?(?:描述|定义)? ?(?:改|换|变|设|更新|修改|改写|改变|设置|设定|定|变更|写)(?:成|为|作|做|到)+ ?[:：]? ?(?<it>[^了].*)"),
-    (Kind::SetIdentity, Chinese, Command, r"(?:改|更换|修改|变更|更新|设置|设定)(?:一下)? ?(?:你|您)?(?:自己)?的? ?身份 ?(?:成|为|到|[:：，,]) ?(?<it>.+)|[把将] ?(?:你|您)?自己 ?(?:改|变|换|当|改造|转变|变身|想象|改变|看)(?:成|为|作|做)+ ?[:：]? ?(?<it2>[^了].*)"),
+    (Kind::SetIdentity, Chinese, Command, r"(?:改|更换|修改|变更|更新|设置|设定)(?:一下)? ?(?:你|您)?(?:自己)?的? ?身份 ?(?:成|为|到|[:：]) ?(?<it>.+)|[把将] ?(?:你|您)?自己 ?(?:改|变|换|改造|转变|变身|改变)(?:成|为|作|做)+ ?[:：]? ?(?<it2>[^了].*)"),
     (Kind::SetIdentity, Chinese, Command, r"(?:变|变身|转变|化身|改)(?:成|为)+ ?[:：]? ?(?<it>[^了].*)|成为 ?[:：]? ?(?<it2>[^了].*)"),
-    (Kind::SetIdentity, Chinese, Statement, r"(?:你|您)的? ?新?身份 ?(?:就|现在|应该|将)? ?(?:是|[:：]) ?(?<it>.+)|(?:从现在起|从现在开始|从今以后|以后|从今天起|从此) ?[,，]? ?[你您] ?(?:就|将|要|便)? ?(?:是|做|当) ?(?<it2>.+)|身份 ?[:：] ?(?<it3>.+)"),
-    // values, opinions, wishes
-    (Kind::AddValue, English, Command, r"(?:add|adopt|take on)(?: (?:a|an|this|the|new))* value(?: ?[:：,，—–-]+ ?| )(?<it>.+)"),
-    (Kind::AddValue, Chinese, Command, r"(?:添加|增加|加上|加|新增|加入)一?[个条项]?新?的?价值观? ?[:：,，]? ?(?<it>.+)"),
-    (Kind::AddOpinion, English, Command, r"(?:add|adopt|form)(?: (?:a|an|this|the|new))* opinion(?: that |(?: ?[:：,，—–-]+ ?| ))(?<it>.+)"),
-    (Kind::AddOpinion, Chinese, Command, r"(?:添加|增加|加上|加|新增|记下|加入)一?[个条种]?新?的?(?:看法|观点|意见) ?[:：,，]? ?(?<it>.+)"),
-    (Kind::Want, English, Command, r"(?:i|we)(?:'d| would| do)? (?:really |just |also |so )?(?:want|wish|like|love|need|expect) (?:for )?you to (?<it>.+)|i (?:hope|wish) (?:that )?you(?:'ll|'d| will| would| could| can) (?<it2>.+)|(?:add|adopt|form)(?: (?:a|an|this|the|new))* (?:desire|wish|goal)(?: to | ?[:：,，—–-]+ ?| )(?<it3>.+)"),
-    (Kind::Want, English, Statement, r"you (?:should |now |really |also )*(?:want|wish|desire|long|yearn) to (?<it>.+)|your (?:new )?(?:desire|wish|goal) is (?:to )?(?<it2>.+)"),
-    (Kind::Want, Chinese, Command, r"(?:我|我们) ?(?:很|真|真的|还|也|都|只)* ?(?:想让|希望|想要|要|想叫|盼望|期待|期望) ?[你您] ?(?:能够|能|可以|会|去|来)* ?(?<it>.+)|(?:添加|增加|加上|加|新增|加入)一?[个条]?新?的?(?:愿望|心愿|欲望|目标) ?[:：,，]? ?(?<it2>.+)"),
-    (Kind::Want, Chinese, Statement, r"[你您] ?(?:应该|该|就|也|很)* ?(?:想要|想|渴望|希望)(?:去|能)? ?(?<it>(?:学|做|写|读|了解|研究|练|画|成为|去|找|造|建|探索|试|弄清|搞懂|理解).*)|[你您]的? ?新?(?:愿望|心愿|欲望|目标) ?(?:就|现在|应该|将)? ?(?:是|[:：]) ?(?<it2>.+)"),
+    (Kind::SetIdentity, Chinese, Statement, r"(?:从现在起|从现在开始|从今以后|从今天起) ?[,，]? ?(?:[你您] ?(?:就|便)?|[你您]的? ?新?身份 ?就?) ?是 ?(?<it>一[个位只名条头棵座朵匹盏].+)|(?:你|您)的? ?新身份 ?[:：] ?(?<it2>.+)"),
+    // values, opinions, wishes: behind a mark, for `add value to my day` gives none
+    (Kind::AddValue, English, Command, r"(?:add|adopt|take on)(?: (?:a|an|this|the|new))* value(?: ?[:：—–-]+ ?)(?<it>.+)"),
+    (Kind::AddValue, Chinese, Command, r"(?:添加|增加|加上|加|新增|加入)一?[个条项]?新?的?价值观? ?[:：] ?(?<it>.+)"),
+    (Kind::AddOpinion, English, Command, r"(?:add|adopt|form)(?: (?:a|an|this|the|new))* opinion(?: that |(?: ?[:：—–-]+ ?))(?<it>.+)"),
+    (Kind::AddOpinion, Chinese, Command, r"(?:添加|增加|加上|加|新增|记下|加入)一?[个条种]?新?的?(?:看法|观点|意见) ?[:：] ?(?<it>.+)"),
+    (Kind::Want, English, Command, r"(?:i|we)(?:'d| would| do)? (?:really |just |also |so )?(?:want|like|love|need) you to (?<it>.+)|(?:add|adopt|form)(?: (?:a|an|this|the|new))* (?:desire|wish|goal)(?: ?[:：—–-]+ ?)(?<it2>.+)"),
+    (Kind::Want, Chinese, Command, r"(?:我|我们) ?(?:很|真|真的|还|也|都|只)* ?(?:想让|希望|想要|要|想叫|盼望|期待|期望) ?[你您] ?(?:能够|能|可以|会|去|来)* ?(?<it>.+)|(?:添加|增加|加上|加|新增|加入)一?[个条]?新?的?(?:愿望|心愿|欲望|目标) ?[:：] ?(?<it2>.+)"),
     // small talk
     (Kind::Greet, English, Question, r"hi|hello|hey|good (?:morning|afternoon|evening|day|night)|greetings|howdy|hi there|hello there|how are you(?: doing)?|nice to meet you"),
     (Kind::Greet, Chinese, Question, r"你好|您好|嗨|嘿|哈喽|哈罗|早|早上好|早安|上午好|中午好|下午好|晚上好|晚安|在吗|你好吗|你在吗|最近怎么样|很高兴认识你"),
@@ -189,5 +203,6 @@ pub(super) const TRADITIONAL: &[(char, char)] = &[
     ('称', '稱'), ('你', '妳'), ('宪', '憲'), ('灵', '靈'), ('删', '刪'), ('毁', '毀'), ('愿', '願'), ('学', '學'), ('让', '讓'),
     ('么', '麽'), ('说', '說'), ('请', '請'), ('谢', '謝'), ('认', '認'), ('识', '識'), ('里', '裡'), ('对', '對'), ('价', '價'),
     ('观', '觀'), ('过', '過'), ('从', '從'), ('开', '開'), ('给', '給'), ('个', '個'), ('这', '這'), ('样', '樣'), ('进', '進'),
+    ('吗', '嗎'), ('随', '隨'), ('还', '還'), ('别', '別'), ('问', '問'), ('没', '沒'), ('后', '後'), ('当', '當'), ('错', '錯'),
     ('设', '設'), ('换', '換'), ('转', '轉'), ('将', '將'), ('帮', '幫'), ('会', '會'),
 ];
