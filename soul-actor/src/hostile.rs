@@ -305,8 +305,8 @@ fn no_attribute_filter_hook_or_setting_changes_what_is_written_or_runs_anything(
         let mut world = desk(root);
         let mut call = |input: Value| {
             let call = Call { tool: "soul_patch".into(), input, run: None, session: None, model: "m".into() };
-            let caller = Caller { role: Role::Agent, life: 1 };
-            let asked = crate::desk::ask_alone(&mut world, &caller, &RequestId::fresh(), Request::Call(call));
+            let from = Caller { role: Role::Agent, life: 1 };
+            let asked = crate::desk::ask_alone(&mut world, &from, &RequestId::fresh(), Request::Call(call));
             assert!(matches!(asked, Reply::Called(ref called) if !called.failed), "{asked:?}");
         };
         call(json!({"field": "purpose", "content": plain}));

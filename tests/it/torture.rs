@@ -27,7 +27,7 @@ use ipc::{
 };
 use serde_json::json;
 
-use crate::stage::{eventually, secs};
+use crate::stage::secs;
 
 /// How many writers write at once.
 const WRITERS: usize = 8;
@@ -310,9 +310,12 @@ impl Rack {
     /// The repository is whole, files and HEAD agree, and no lock is left. The soul may still be running.
     fn is_whole(&self) {
         self.git(&["fsck", "--strict", "--no-dangling"]).unwrap();
-        eventually(secs(20), "files and HEAD agree", || {
-            self.git(&["status", "--porcelain"]).unwrap().is_empty().then_some(())
-        });
+        let end = std::time::Instant::now() + secs(20);
+        let differing = || self.git(&["status", "--porcelain"]).unwrap();
+        while !differing().is_empty() && std::time::Instant::now() < end {
+            std::thread::park_timeout(std::time::Duration::from_millis(50));
+        }
+        assert_eq!(differing(), "", "files and HEAD agree");
         let locks = said("find", &[self.soul().to_str().unwrap(), "-name", "*.lock"]).unwrap();
         assert_eq!(locks, "", "no lock is left");
     }

@@ -199,7 +199,8 @@ impl Work {
             return Ok(false);
         }
         self.hands.release()?;
-        Ok(!self.upkeep.look(self.hands.git_dir(), true))
+        let is_busy = self.upkeep.look(self.hands.git_dir(), true);
+        Ok(!is_busy && !self.hands.is_index_behind())
     }
 }
 

@@ -55,6 +55,8 @@ pub(super) struct Hands {
     released: u64,
     /// The index of git is not of HEAD.
     is_index_behind: bool,
+    /// Whether that was said already.
+    index_failed: bool,
 }
 
 impl Hands {
@@ -79,6 +81,7 @@ impl Hands {
             last: 0,
             released: 0,
             is_index_behind: false,
+            index_failed: false,
         })
     }
 
@@ -269,11 +272,11 @@ impl Hands {
 
     /// Makes everything that was applied durable, and lets the log go of it.
     pub(super) fn release(&mut self) -> Result<()> {
-        if self.releasable() == 0 {
-            return Ok(());
-        }
         if self.is_index_behind {
             self.refresh_index();
+        }
+        if self.releasable() == 0 {
+            return Ok(());
         }
         while self.index_more()? {}
         let is_indexed = self.progress.now().indexed >= self.last;
@@ -304,11 +307,19 @@ impl Hands {
             index.write()
         };
         match refresh() {
-            Ok(()) => self.is_index_behind = false,
-            Err(error) => {
+            Ok(()) => (self.is_index_behind, self.index_failed) = (false, false),
+            Err(error) if !self.index_failed => {
+                // a person's own `git status` holds its lock for a moment; it is tried again
                 warn!(%error, "the index could not be brought in step; `git status` may show changes that are none");
+                self.index_failed = true;
             }
+            Err(_) => {}
         }
+    }
+
+    /// Whether `git status` still shows changes that are none.
+    pub(super) fn is_index_behind(&self) -> bool {
+        self.is_index_behind
     }
 
     #[cfg_attr(
