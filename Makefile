@@ -13,7 +13,7 @@ BUILD_ID = version=$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml) && \
 	commit=$$(git describe --always --dirty --exclude '*' 2>/dev/null || true) && \
 	LISA_BUILD_ID=$$version$${commit:+"+$$commit"} && export LISA_BUILD_ID
 
-.PHONY: help up down release test first-run bench fmt lint docs deny
+.PHONY: help up down release test first-run bench torture fmt lint docs deny
 
 help: # what can be made
 	@sed -n 's/^\([a-z-]*\):.*# \(.*\)/  make \1	\2/p' Makefile
