@@ -56,7 +56,10 @@ first-run: release # a fresh home on the release binaries: born, asked, answered
 	if lisa status >/dev/null 2>&1; then echo "she still answers after \`lisa down\`"; exit 1; fi
 
 bench: # the numbers, beside what they can be compared with; nothing is asserted
-	@$(BUILD_ID) && cargo bench --locked -p lisa-tests --bench vital
+	@$(BUILD_ID) && cargo bench --locked -p lisa-tests --bench vital && cargo bench --locked -p lisa-tests --bench soul
+
+torture: # a thousand kills under eight writers, a disk that fills up, the power cut: prints what was lost
+	LISA_TORTURE=1000 cargo test --release --locked -p lisa-tests --test it torture -- --nocapture --test-threads 1
 
 fmt: # format the code
 	cargo fmt --all
