@@ -47,9 +47,18 @@ fn main() {
     println!("{:<WIDE$} {:>6} {:>11} {:>11} {:>8}", "", "n", "p50", "p99", "ratio");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        one_write(folder.path()).await;
-        many_writers(folder.path()).await;
-        long_histories(folder.path()).await;
+        // `cargo bench --bench soul -- many` measures one part alone
+        let wanted: Vec<String> = std::env::args().skip(1).filter(|part| !part.starts_with('-')).collect();
+        let is_wanted = |part: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == part);
+        if is_wanted("one") {
+            one_write(folder.path()).await;
+        }
+        if is_wanted("many") {
+            many_writers(folder.path()).await;
+        }
+        if is_wanted("long") {
+            long_histories(folder.path()).await;
+        }
     });
 }
 

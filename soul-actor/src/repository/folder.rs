@@ -16,8 +16,9 @@ const FOLDER: u32 = 0o40_000;
 pub(super) struct Folder {
     /// The name of its tree.
     pub(super) id: Oid,
-    /// What is in it. A folder's key ends in `/`, which makes the order of the keys that of git.
-    nodes: BTreeMap<Vec<u8>, Node>,
+    /// What is in it. A folder's key ends in `/`, which makes the order of the keys that of git. A key is shared by all
+    /// the states of a folder, of which there is one a commit.
+    nodes: BTreeMap<Arc<[u8]>, Node>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl Folder {
             } else {
                 Node::File { mode: entry.filemode_raw().cast_unsigned(), id: entry.id() }
             };
-            nodes.insert(name, node);
+            nodes.insert(name.into(), node);
         }
         Ok(Self { id, nodes })
     }
@@ -80,31 +81,38 @@ impl Folder {
     /// This folder after changes; the trees that are new are added to `made`.
     pub(super) fn with(&self, changes: &[Change<'_>], made: &mut Vec<Object>) -> Self {
         let mut nodes = self.nodes.clone();
+        let mut is_same = true;
         let mut below: BTreeMap<&str, Vec<Change<'_>>> = BTreeMap::new();
         for (path, blob) in changes {
             match (path.split_once('/'), blob) {
                 (Some((folder, rest)), _) => below.entry(folder).or_default().push((rest, *blob)),
                 (None, Some(id)) => {
-                    nodes.remove(format!("{path}/").as_bytes());
-                    nodes.insert(path.as_bytes().to_vec(), Node::File { mode: FILE, id: *id });
+                    let node = Node::File { mode: FILE, id: *id };
+                    if nodes.get(path.as_bytes()) != Some(&node) {
+                        is_same = false;
+                        nodes.remove(format!("{path}/").as_bytes());
+                        nodes.insert(path.as_bytes().into(), node);
+                    }
                 }
-                (None, None) => {
-                    nodes.remove(path.as_bytes());
-                }
+                (None, None) => is_same &= nodes.remove(path.as_bytes()).is_none(),
             }
         }
         for (name, changes) in below {
-            let key = format!("{name}/").into_bytes();
+            let key = format!("{name}/");
             let old = self.folder(name).map_or_else(|| Arc::new(Self::empty()), Arc::clone);
             let new = old.with(&changes, made);
+            if new.id == old.id {
+                continue;
+            }
+            is_same = false;
             if new.nodes.is_empty() {
-                nodes.remove(&key);
+                nodes.remove(key.as_bytes());
             } else {
                 nodes.remove(name.as_bytes());
-                nodes.insert(key, Node::Folder(Arc::new(new)));
+                nodes.insert(key.as_bytes().into(), Node::Folder(Arc::new(new)));
             }
         }
-        if nodes == self.nodes {
+        if is_same {
             return self.clone();
         }
         let tree = Object::new(Kind::Tree, bytes(&nodes));
@@ -114,11 +122,11 @@ impl Folder {
     }
 }
 
-fn bytes(nodes: &BTreeMap<Vec<u8>, Node>) -> Vec<u8> {
+fn bytes(nodes: &BTreeMap<Arc<[u8]>, Node>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(nodes.len() * 48);
     for (key, node) in nodes {
         let (mode, name, id) = match node {
-            Node::File { mode, id } => (*mode, key.as_slice(), *id),
+            Node::File { mode, id } => (*mode, &**key, *id),
             Node::Folder(folder) => (FOLDER, key.strip_suffix(b"/").unwrap_or(key), folder.id),
         };
         bytes.extend_from_slice(format!("{mode:o} ").as_bytes());

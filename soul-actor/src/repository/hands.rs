@@ -96,7 +96,7 @@ impl Hands {
         self.reached(Step::Logged)?;
         self.write_objects(batch, is_start)?;
         self.reached(Step::Objects)?;
-        self.move_branch(batch, branch)?;
+        self.move_branch(batch, branch, is_start)?;
         self.reached(Step::Reference)?;
         self.write_files(batch, is_start)?;
         self.reached(Step::Files)?;
@@ -141,7 +141,7 @@ impl Hands {
 
     /// Moves the branch to the last of the batch, from wherever in the batch it is; from anywhere else it is not ours to
     /// move.
-    fn move_branch(&self, batch: &[Arc<Accepted>], branch: &str) -> Result<()> {
+    fn move_branch(&self, batch: &[Arc<Accepted>], branch: &str, is_start: bool) -> Result<()> {
         let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(()) };
         let (base, target) = (first.record.parent, last.record.id);
         let subject = String::from_utf8_lossy(&last.record.bytes);
@@ -152,10 +152,14 @@ impl Hands {
             Ok(here) if Some(here) == base || batch.iter().any(|write| write.record.id == here) => {
                 self.git.reference_matching(branch, target, true, here, subject).map(drop)
             }
-            Ok(here) if has_commit(&self.git, here) => return Err(RepositoryError::Moved),
+            Ok(here) if !is_start || has_commit(&self.git, here) => return Err(RepositoryError::Moved),
             Ok(here) => {
                 warn!(%here, branch, "the branch names a commit that is not there, and is put back");
                 self.git.reference(branch, target, true, subject).map(drop)
+            }
+            // a branch that is torn while we run is somebody's who is writing it
+            Err(source) if !is_start && source.code() != ErrorCode::NotFound => {
+                return Err(RepositoryError::Git { attempt: "read the branch", source });
             }
             // a branch of which nothing is left, as after a power cut or somebody's accident, is put back
             Err(error) => {

@@ -95,7 +95,9 @@ fn commit_by_hand(root: &Path, path: &str, text: &str) -> String {
     run(&["update-index", "--add", "--cacheinfo", &format!("100644,{},{path}", blob.trim())]);
     let tree = run(&["write-tree"]);
     let commit = run(&["commit-tree", &tree, "-p", "HEAD", "-m", "by hand"]);
-    fs::write(root.join(".git/refs/heads/main"), format!("{commit}\n")).unwrap();
+    // whole or not at all, as git does it
+    fs::write(root.join(".git/main-by-hand"), format!("{commit}\n")).unwrap();
+    fs::rename(root.join(".git/main-by-hand"), root.join(".git/refs/heads/main")).unwrap();
     fs::remove_file(index).unwrap();
     commit
 }
