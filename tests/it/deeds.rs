@@ -176,3 +176,15 @@ fn a_check_names_what_is_broken_mends_it_and_works_without_a_supervisor() {
     assert!(world.lisa(&["soul", "show", "identity"]).ok().contains("crane"));
     world.soul_is_whole();
 }
+
+#[test]
+fn a_write_of_hers_before_a_kill_is_nobody_elses_after_it() {
+    let world = World::new();
+    world.up_and_born();
+    world.lisa(&["chat", "change your identity to a heron"]).ok();
+    let soul = world.kill("soul");
+    world.back("soul", soul);
+    world.lisa(&["chat", "write in your journal: still me"]).ok();
+    assert_eq!(world.status()["notices"], serde_json::json!([]));
+    assert!(!world.lisa(&["soul", "check"]).stdout.contains("by hand"));
+}

@@ -15,7 +15,7 @@ use crate::{
     neighbour, outside,
     plan::NotWritten,
     portrait,
-    repository::{Change, Repository, short, subject, workfile::look},
+    repository::{Change, Repository, Wanted, short, subject, workfile::look},
     rollback::{self, Hand, Target, Undoing, is_shown},
     seal, seed,
 };
@@ -250,14 +250,18 @@ impl Desk {
 
     /// Tells of commits that somebody made by hand on top of ours.
     fn tell_of_foreign(&mut self, known: &str, head: &str) -> Result<(), NotWritten> {
+        let limit = crate::input::HISTORY_MAX as usize;
+        let since = self.repository.history(Wanted { path: None, limit, since: None })?;
+        let mut since = since.into_iter().take_while(|entry| entry.commit != known);
+        // every commit of ours says where it comes from; after a kill some of those are newer than what was known
+        let Some(entry) = since.find(|entry| entry.origin.is_empty()) else { return Ok(()) };
         let versions = self.repository.versions()?;
-        let entry = self.repository.entry_of(head)?;
         let paths = self.repository.changed_between(known, head)?;
         let said = ipc::text::one_line(&subject(&entry), 100);
         self.news.push(Changed {
             sequence: versions.sequence,
             prompt_version: versions.prompt_version,
-            commit: head.to_owned(),
+            commit: entry.commit.clone(),
             op: ipc::text::one_line(&entry.op, 40),
             paths: paths.clone(),
             caller: "manual".to_owned(),
@@ -268,7 +272,7 @@ impl Desk {
         self.outside.note(format!(
             "somebody committed to {} by hand (`{}`: {said})",
             paths.join(", "),
-            short(head)
+            short(&entry.commit)
         ));
         Ok(())
     }
