@@ -283,7 +283,10 @@ async fn connect(home: &Home, path: &Path) -> Result<UnixStream, LinkError> {
         match timeout_at(deadline, UnixStream::connect(path)).await {
             Ok(Ok(stream)) => break stream,
             Ok(Err(error)) => match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::NotADirectory => {
+                io::ErrorKind::NotFound
+                | io::ErrorKind::ConnectionRefused
+                | io::ErrorKind::ConnectionReset
+                | io::ErrorKind::NotADirectory => {
                     return Err(nobody());
                 }
                 io::ErrorKind::WouldBlock if Instant::now() < deadline => {
