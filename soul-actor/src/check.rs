@@ -4,7 +4,6 @@
 //! away: what is mended is kept first, files under `.git/lisa/rescue/<time>/`, commits under `refs/lisa/rescue/<time>`.
 //! What cannot be mended is said with what to do, and reading still works.
 
-mod anchor;
 mod objects;
 mod refs;
 
@@ -15,10 +14,8 @@ pub(crate) use ipc::contract::soul::Finding as Found;
 use ipc::{contract::soul::Severity, digest::sha256_hex};
 use jiff::Timestamp;
 
-pub(crate) use anchor::Anchor;
-
 use crate::{
-    repository::{short, workfile::look},
+    repository::{Anchor, short, workfile::look},
     rollback, seal,
 };
 
@@ -62,20 +59,28 @@ pub(crate) fn foreign(root: &Path, known: &str) -> String {
 struct Checkup<'a> {
     root: &'a Path,
     git_dir: PathBuf,
-    known: Option<String>,
+    /// Where her history is known to be.
+    anchor: Option<Anchor>,
+    /// That was changed.
+    is_moved: bool,
     repair: bool,
     stamp: String,
     findings: Vec<Found>,
 }
 
-/// Looks at the repository in `root`, of whose history `known` is the newest commit we know; mends with `repair`.
-pub(crate) fn repository(root: &Path, known: Option<&str>, repair: bool, now: Timestamp) -> Vec<Found> {
+/// Looks at the repository in `root`, whose history was last seen at `anchor`; mends with `repair`. Gives what was found,
+/// and where her history is from now on if that was mended.
+pub(crate) fn repository(
+    root: &Path,
+    anchor: Option<Anchor>,
+    repair: bool,
+    now: Timestamp,
+) -> (Vec<Found>, Option<Anchor>) {
     let git_dir = root.join(".git");
-    let known = known.map(str::to_owned).or_else(|| Anchor::read(root).map(|anchor| anchor.head));
     let stamp = now.strftime("%Y%m%dT%H%M%SZ").to_string();
-    let mut checkup = Checkup { root, git_dir, known, repair, stamp, findings: Vec::new() };
+    let mut checkup = Checkup { root, git_dir, anchor, is_moved: false, repair, stamp, findings: Vec::new() };
     checkup.run();
-    checkup.findings
+    (checkup.findings, checkup.anchor.filter(|_| checkup.is_moved))
 }
 
 impl Checkup<'_> {
@@ -220,15 +225,13 @@ impl Checkup<'_> {
     }
 
     fn foreign(&mut self, git: &Git) {
-        let Some(known) = self.known.clone() else { return };
+        let Some(anchor) = self.anchor.clone() else { return };
         let Ok(head) = git.head().and_then(|head| head.peel_to_commit()) else { return };
-        let Ok(id) = git2::Oid::from_str(&known) else { return };
-        let goes_on = id == head.id() || git.graph_descendant_of(head.id(), id).unwrap_or(false);
+        let known = anchor.head;
+        let goes_on = known == head.id() || git.graph_descendant_of(head.id(), known).unwrap_or(false);
         let branch = git.head().ok().and_then(|head| head.shorthand().ok().map(str::to_owned));
-        let moved =
-            Anchor::read(self.root).filter(|anchor| branch.as_ref().is_some_and(|b| *b != anchor.branch));
         if goes_on {
-            if let (Some(anchor), Some(branch)) = (moved, branch) {
+            if let Some(branch) = branch.filter(|branch| *branch != anchor.branch) {
                 let what = format!(
                     "the repository is on the branch `{branch}`, and her history was on `{}`",
                     anchor.branch
@@ -238,10 +241,10 @@ impl Checkup<'_> {
                     self.root.display(),
                     anchor.branch
                 );
-                let done = self.repair && {
-                    Anchor { branch, head: head.id().to_string() }.keep(self.root, None);
-                    true
-                };
+                let done = self.repair;
+                if done {
+                    self.settle_on(&branch, head.id());
+                }
                 self.say(
                     Severity::Wrong,
                     ".git/HEAD",
@@ -253,11 +256,11 @@ impl Checkup<'_> {
             }
             return;
         }
-        let what = foreign(self.root, &known);
-        let kept = git.find_commit(id).is_ok() && self.repair && self.keep_commit(git, id);
-        let done = self.repair && (kept || git.find_commit(id).is_err());
+        let what = foreign(self.root, &known.to_string());
+        let kept = git.find_commit(known).is_ok() && self.repair && self.keep_commit(git, known);
+        let done = self.repair && (kept || git.find_commit(known).is_err());
         if let (true, Some(branch)) = (done, branch) {
-            Anchor { branch, head: head.id().to_string() }.keep(self.root, None);
+            self.settle_on(&branch, head.id());
         }
         let said = if kept {
             format!(
@@ -276,6 +279,11 @@ impl Checkup<'_> {
             &said,
             "one of the two, by hand: nothing of either is thrown away",
         );
+    }
+
+    /// Her history is there from now on.
+    fn settle_on(&mut self, branch: &str, head: git2::Oid) {
+        (self.anchor, self.is_moved) = (Some(Anchor::at(branch, head)), true);
     }
 
     fn say(&mut self, severity: Severity, place: &str, what: &str, done: bool, said: &str, remedy: &str) {

@@ -69,6 +69,8 @@ pub(crate) struct Desk {
     neighbour: Neighbour,
     /// Why the repository cannot be used, where it cannot.
     broken: Option<String>,
+    /// Whether it was looked in this batch that nothing is in the way of a write.
+    is_clear: bool,
 }
 
 impl Desk {
@@ -87,6 +89,7 @@ impl Desk {
             outside: Outside::default(),
             neighbour: Neighbour::default(),
             broken: None,
+            is_clear: false,
         }
     }
 
@@ -196,12 +199,7 @@ impl Desk {
         });
         let coming = std::mem::take(&mut self.coming);
         match flushed {
-            Ok(()) => {
-                if let Some(newest) = coming.last() {
-                    self.outside.stands(&newest.commit);
-                }
-                self.news.extend(coming);
-            }
+            Ok(()) => self.news.extend(coming),
             Err(_) => self.answered.forget(&std::mem::take(&mut self.taken)),
         }
         self.taken.clear();
@@ -221,6 +219,7 @@ impl Desk {
     /// Ends a batch whose answers have been given.
     pub(crate) fn end_batch(&mut self) {
         self.repository.forget_why_not();
+        self.is_clear = false;
     }
 
     /// Whether something is on its way to git.

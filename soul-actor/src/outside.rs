@@ -68,8 +68,6 @@ pub(crate) struct Outside {
     untold: Vec<String>,
     /// What cannot be taken as it is.
     in_the_way: Vec<String>,
-    /// The newest commit that is known to be part of her history.
-    stands: Option<String>,
     /// Why nothing is written, where that is so.
     pub(crate) hindrance: Option<String>,
     /// What is odd and hinders nothing.
@@ -130,16 +128,6 @@ impl Outside {
             told
         });
         (!told.is_empty()).then_some(told)
-    }
-
-    /// A commit of ours stands, or one of somebody else on top of ours.
-    pub(crate) fn stands(&mut self, commit: &str) {
-        self.stands = Some(commit.to_owned());
-    }
-
-    /// The newest commit that is known to be part of her history.
-    pub(crate) fn known(&self) -> Option<&str> {
-        self.stands.as_deref()
     }
 
     /// Sentences for a person.

@@ -3,7 +3,7 @@
 use git2::{BranchType, Commit, Oid, Repository as Git};
 use ipc::contract::soul::Severity;
 
-use super::{Anchor, Checkup, found, mended, objects::is_whole};
+use super::{Checkup, found, mended, objects::is_whole};
 use crate::repository::{short, workfile};
 
 /// How many commits are tried before a branch is given up.
@@ -38,8 +38,8 @@ impl Checkup<'_> {
     }
 
     fn likely_branch(&self) -> String {
-        if let Some(anchor) = Anchor::read(self.root) {
-            return anchor.branch;
+        if let Some(anchor) = &self.anchor {
+            return anchor.branch.clone();
         }
         let heads = std::fs::read_dir(self.git_dir.join("refs/heads")).into_iter().flatten().flatten();
         let mut names: Vec<_> = heads.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -64,7 +64,7 @@ impl Checkup<'_> {
             // before the first commit there is no branch, and that is right
             Err(_)
                 if loose.symlink_metadata().is_err()
-                    && self.known.is_none()
+                    && self.anchor.is_none()
                     && !self.git_dir.join("logs").join(&name).exists() =>
             {
                 return;
@@ -86,8 +86,7 @@ impl Checkup<'_> {
             self.forget_in_logs(git, &["HEAD", &name]);
             done = git.reference(&name, better, true, "lisa: mended").is_ok();
             if let (true, Some(branch)) = (done, name.strip_prefix("refs/heads/")) {
-                Anchor { branch: branch.to_owned(), head: better.to_string() }.keep(self.root, None);
-                self.known = Some(better.to_string());
+                self.settle_on(branch, better);
             }
         }
         let said = format!(
@@ -119,7 +118,7 @@ impl Checkup<'_> {
         if let Ok(log) = git.reflog(name) {
             tried.extend(log.iter().take(CANDIDATES_MAX).map(|entry| entry.id_new()));
         }
-        tried.extend(self.known.as_deref().and_then(|known| Oid::from_str(known).ok()));
+        tried.extend(self.anchor.as_ref().map(|anchor| anchor.head));
         let mut tips: Vec<Commit<'_>> = Vec::new();
         let mut parents = std::collections::HashSet::new();
         if let Ok(odb) = git.odb() {

@@ -15,7 +15,7 @@ use crate::{
     neighbour, outside,
     plan::NotWritten,
     portrait,
-    repository::{Change, Repository, Wanted, short, subject, workfile::look},
+    repository::{Change, Repository, anchor_of, short, subject, workfile::look},
     rollback::{self, Hand, Target, Undoing, is_shown},
     seal, seed,
 };
@@ -196,8 +196,11 @@ impl Desk {
         self.repository.root().join(".git/lisa").is_dir()
     }
 
-    /// Whether anything may be written: the files have a form we know, and the history is hers.
+    /// Whether anything may be written: the files have a form we know, and the history is hers. It is looked once a batch.
     pub(super) fn unhindered(&mut self) -> Result<(), NotWritten> {
+        if self.is_clear {
+            return Ok(());
+        }
         if let Some(why) = &self.broken {
             return Err(format!("nothing is written while the repository is broken: {why}").into());
         }
@@ -208,55 +211,37 @@ impl Desk {
         }
         match &self.outside.hindrance {
             Some(why) => Err(why.clone().into()),
-            None => Ok(()),
+            None => {
+                self.is_clear = true;
+                Ok(())
+            }
         }
     }
 
     /// Looks whether the history goes on from what was known of it; a sentence where it does not.
     fn look_at_history(&mut self) -> Result<Option<String>, NotWritten> {
-        if let Some(why) = self.repository.hindrance() {
-            return Ok(Some(why));
+        let hindrance = self.repository.hindrance();
+        for (known, here) in self.repository.take_strange() {
+            self.tell_of_foreign(&known, &here)?;
         }
-        if self.repository.is_unsettled() {
-            // what is on its way to git is compared with it there, and goes on top of whatever it finds
-            return Ok(None);
+        if hindrance.is_some() {
+            return Ok(hindrance);
         }
-        let Some(head) = self.repository.commit()? else { return Ok(None) };
-        let branch = self.repository.branch_name();
-        let anchor = check::Anchor::read(self.repository.root());
-        let known =
-            self.outside.known().map(str::to_owned).or_else(|| anchor.as_ref().map(|a| a.head.clone()));
-        let known = known.map(|known| self.repository.standing_id(&known));
-        self.outside.oddity = match (&anchor, &branch) {
-            (Some(anchor), Some(branch)) if anchor.branch != *branch => Some(format!(
+        let was = self.repository.anchor().map(|anchor| &anchor.branch);
+        self.outside.oddity = self.repository.other_branch().zip(was).map(|(branch, was)| {
+            format!(
                 "the repository is on the branch `{branch}`, and her history was on `{was}`; to go back: `git -C {root} switch {was}`; to stay: `lisa soul check --repair`",
-                was = anchor.branch,
                 root = self.repository.root().display()
-            )),
-            _ => None,
-        };
-        if let Some(known) = known.filter(|known| *known != head) {
-            if self.repository.has_in_history(&known) != Some(true) {
-                return Ok(Some(check::foreign(self.repository.root(), &known)));
-            }
-            self.tell_of_foreign(&known, &head)?;
-        }
-        self.outside.stands(&head);
-        if let (Some(branch), None) = (branch, &self.outside.oddity) {
-            check::Anchor { branch, head }.keep(self.repository.root(), anchor.as_ref());
-        }
+            )
+        });
         Ok(None)
     }
 
     /// Tells of commits that somebody made by hand on top of ours.
-    fn tell_of_foreign(&mut self, known: &str, head: &str) -> Result<(), NotWritten> {
-        let limit = crate::input::HISTORY_MAX as usize;
-        let since = self.repository.history(Wanted { path: None, limit, since: None })?;
-        let mut since = since.into_iter().take_while(|entry| entry.commit != known);
-        // every commit of ours says where it comes from; after a kill some of those are newer than what was known
-        let Some(entry) = since.find(|entry| entry.origin.is_empty()) else { return Ok(()) };
+    fn tell_of_foreign(&mut self, known: &str, here: &str) -> Result<(), NotWritten> {
+        let entry = self.repository.entry_of(here)?;
         let versions = self.repository.versions()?;
-        let paths = self.repository.changed_between(known, head)?;
+        let paths = self.repository.changed_between(known, here)?;
         let said = ipc::text::one_line(&subject(&entry), 100);
         self.news.push(Changed {
             sequence: versions.sequence,
@@ -299,8 +284,8 @@ impl Desk {
         grant.permits(if repair { Deed::Mend } else { Deed::Read })?;
         self.catch_up();
         let root = self.repository.root().to_path_buf();
-        let known = self.outside.known().map(str::to_owned);
-        let mut findings = check::repository(&root, known.as_deref(), repair, now);
+        let anchor = self.repository.anchor().cloned().or_else(|| anchor_of(&root.join(".git")));
+        let (mut findings, anchor) = check::repository(&root, anchor, repair, now);
         if repair {
             // what was mended is read anew, by a repository that was opened after it
             drop(std::mem::replace(&mut self.repository, Repository::closed(&root, self.zone.clone())));
@@ -308,7 +293,11 @@ impl Desk {
                 Ok(repository) => (repository, None),
                 Err(error) => (Repository::closed(&root, self.zone.clone()), Some(ipc::exit::chain(&error))),
             };
+            if let Some(anchor) = anchor.filter(|_| self.broken.is_none()) {
+                self.repository.settle_on(anchor)?;
+            }
             self.outside = outside::Outside::default();
+            self.is_clear = false;
         }
         let writes = repair && self.broken.is_none() && self.is_adopted();
         match self.check_files(writes, now) {

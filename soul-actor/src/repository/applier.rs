@@ -39,6 +39,8 @@ pub(super) struct Batch {
     pub(super) instead: bool,
     /// They are of an earlier life, whose files may be torn.
     pub(super) is_start: bool,
+    /// What they stand on is known to be hers.
+    pub(super) is_hers: bool,
 }
 
 /// The thread, from outside.
@@ -141,19 +143,18 @@ impl Work {
     /// Applies what waits, as far as it goes to one branch, until that works.
     fn apply(&mut self) -> Next {
         let Some(first) = self.waiting.pop_front() else { return Next::GoOn };
-        let Batch { mut writes, branch, is_start, .. } = first;
+        let Batch { mut writes, branch, is_start, is_hers, .. } = first;
         while writes.len() < TOGETHER_MAX
-            && self
-                .waiting
-                .front()
-                .is_some_and(|next| next.branch == branch && !next.instead && next.is_start == is_start)
+            && self.waiting.front().is_some_and(|next| {
+                next.branch == branch && !next.instead && (next.is_start, next.is_hers) == (is_start, is_hers)
+            })
             && let Some(next) = self.waiting.pop_front()
         {
             writes.extend(next.writes);
         }
         let mut pause = PAUSES.0;
         loop {
-            let error = match self.hands.apply(&writes, &branch, is_start) {
+            let error = match self.hands.apply(&writes, &branch, is_start, is_hers) {
                 Ok(()) => return Next::GoOn,
                 #[cfg(test)]
                 Err(RepositoryError::Cut) => return Next::End,

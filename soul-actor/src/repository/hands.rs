@@ -24,7 +24,7 @@ use super::{
     RepositoryError, Result,
     accepted::Accepted,
     index::{Index, Row},
-    log::Log,
+    log::{Anchor, Log},
     object::{self, Kind, Object},
     pack,
     progress::{Progress, Step},
@@ -51,6 +51,8 @@ pub(super) struct Hands {
     answers: HashMap<Oid, String>,
     /// The last record that was applied.
     last: u64,
+    /// Where it is, as the log's next anchor; nothing while it stands on a history that is not known to be hers.
+    anchor: Option<Anchor>,
     /// The last record that the log has let go of.
     released: u64,
     /// The index of git is not of HEAD.
@@ -79,6 +81,7 @@ impl Hands {
             unindexed: Vec::new(),
             answers: HashMap::new(),
             last: 0,
+            anchor: None,
             released: 0,
             is_index_behind: false,
             index_failed: false,
@@ -90,8 +93,15 @@ impl Hands {
         self.git.path()
     }
 
-    /// Brings a run of accepted writes into the repository. `is_start` says that the files may be what a power cut left.
-    pub(super) fn apply(&mut self, batch: &[Arc<Accepted>], branch: &str, is_start: bool) -> Result<()> {
+    /// Brings a run of accepted writes into the repository. `is_start` says that the files may be what a power cut left,
+    /// `is_hers` that what they stand on is known to be hers.
+    pub(super) fn apply(
+        &mut self,
+        batch: &[Arc<Accepted>],
+        branch: &str,
+        is_start: bool,
+        is_hers: bool,
+    ) -> Result<()> {
         let Some(last) = batch.last() else { return Ok(()) };
         self.reached(Step::Logged)?;
         self.write_objects(batch, is_start)?;
@@ -101,6 +111,7 @@ impl Hands {
         self.write_files(batch, is_start)?;
         self.reached(Step::Files)?;
         self.last = last.record.position;
+        self.anchor = is_hers.then(|| Anchor::at(branch, last.record.id));
         self.is_index_behind = true;
         if !is_start {
             self.progress.set_applied(self.last);
@@ -293,7 +304,7 @@ impl Hands {
         setup::flush_all(&self.disk, &self.root).map_err(workfile::failed("make durable", &self.root))?;
         loop {
             let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-            if !log.release(self.last)? {
+            if !log.release(self.last, self.anchor.as_ref())? {
                 log.fold()?;
                 break;
             }

@@ -20,7 +20,7 @@ const LAYOUT: u32 = 1;
 
 /// How many requests are remembered with their answers: weeks of the most talkative life, and whoever asks again does
 /// so within minutes. Older ones are still found by the trailers of git, by hand.
-const REQUESTS_MAX: u64 = 20_000;
+pub(super) const REQUESTS_MAX: usize = 20_000;
 
 /// How many commits older than asked for end a look: clocks go back a little, not for long.
 const OLDER_MAX: usize = 64;
@@ -155,7 +155,7 @@ impl Index {
                 transaction.prepare_cached(sql)?.execute(params![request, sequence, row.answer])?;
             }
         }
-        let oldest = last.versions.sequence.saturating_sub(REQUESTS_MAX).cast_signed();
+        let oldest = last.versions.sequence.saturating_sub(REQUESTS_MAX as u64).cast_signed();
         transaction.prepare_cached("DELETE FROM requests WHERE sequence < ?1")?.execute([oldest])?;
         let sql = "INSERT OR REPLACE INTO head (one, id, sequence, prompt_version) VALUES (1, ?1, ?2, ?3)";
         transaction.prepare_cached(sql)?.execute(params![
@@ -198,6 +198,12 @@ impl Index {
             found.extend(Oid::from_bytes(&row.get::<_, Vec<u8>>(0)?).ok());
         }
         Ok(found)
+    }
+
+    /// All requests that are remembered.
+    pub(super) fn requests(&self) -> rusqlite::Result<Vec<String>> {
+        let mut statement = self.connection.prepare_cached("SELECT id FROM requests")?;
+        statement.query_map([], |row| row.get(0))?.collect()
     }
 
     /// What came of a request.

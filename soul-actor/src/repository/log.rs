@@ -18,14 +18,14 @@ use std::{
 };
 
 use git2::Oid;
-use rusqlite::{Connection, ErrorCode, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Change, RepositoryError, Result, Versions, workfile};
 
 /// Which layout the database has, as `user_version`.
-const LAYOUT: u32 = 1;
+const LAYOUT: u32 = 2;
 
 /// How many records one transaction removes: whoever wants to append waits no longer than that.
 const RELEASED_MAX: u64 = 512;
@@ -38,6 +38,29 @@ const TABLES: &str = "
         files BLOB NOT NULL, about TEXT NOT NULL);
     CREATE TABLE standing (answered BLOB PRIMARY KEY, stands BLOB NOT NULL) WITHOUT ROWID;
 ";
+
+/// What the second layout added.
+const ANCHOR: &str = "CREATE TABLE anchor (one INTEGER PRIMARY KEY CHECK (one = 1), branch TEXT NOT NULL, head BLOB NOT NULL);";
+
+/// The branch and the newest commit that are known to be hers.
+///
+/// It is written in the transaction that lets go of the records before it, so that this and what the log still has are
+/// together exactly what was accepted here: a history that does not contain it is another one, and what is on top of it
+/// somebody else has made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Anchor {
+    /// The branch, by its short name.
+    pub(crate) branch: String,
+    /// The commit.
+    pub(crate) head: Oid,
+}
+
+impl Anchor {
+    /// At a commit of a branch, which may be named by its whole name.
+    pub(crate) fn at(branch: &str, head: Oid) -> Self {
+        Self { branch: branch.strip_prefix("refs/heads/").unwrap_or(branch).to_owned(), head }
+    }
+}
 
 /// An accepted change.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,9 +126,14 @@ impl Log {
                  PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; PRAGMA wal_autocheckpoint = 0;
                  PRAGMA temp_store = MEMORY;",
             )?;
-            if layout(&connection)? == 0 {
+            let missing = match layout(&connection)? {
+                0 => format!("{TABLES} {ANCHOR}"),
+                1 => ANCHOR.to_owned(),
+                _ => String::new(),
+            };
+            if !missing.is_empty() {
                 connection
-                    .execute_batch(&format!("BEGIN; {TABLES} PRAGMA user_version = {LAYOUT}; COMMIT;"))?;
+                    .execute_batch(&format!("BEGIN; {missing} PRAGMA user_version = {LAYOUT}; COMMIT;"))?;
             }
             connection.set_prepared_statement_cache_capacity(16);
             let mut log = Self { connection, place: place.clone() };
@@ -206,20 +234,38 @@ impl Log {
         rewrite().map_err(RepositoryError::log("write the log"))
     }
 
-    /// Forgets a few of the records up to a position, which are safe in git; says whether there are more of them.
-    pub(super) fn release(&mut self, up_to: u64) -> Result<bool> {
-        let release = || {
+    /// Forgets a few of the records up to a position, which are safe in git; says whether there are more of them. With
+    /// the last of them the anchor's commit becomes `head`.
+    pub(super) fn release(&mut self, up_to: u64, anchor: Option<&Anchor>) -> Result<bool> {
+        let mut release = || {
+            let transaction = self.connection.transaction()?;
             let sql = "SELECT min(position) FROM pending";
-            let first: Option<i64> = self.connection.query_row(sql, [], |row| row.get(0))?;
-            let Some(first) = first.map(i64::cast_unsigned).filter(|first| *first <= up_to) else {
-                return Ok(false);
-            };
-            let last = up_to.min(first + RELEASED_MAX);
+            let first: Option<i64> = transaction.query_row(sql, [], |row| row.get(0))?;
+            let first = first.map_or(up_to, i64::cast_unsigned);
+            let last = up_to.min(first.saturating_add(RELEASED_MAX));
             let sql = "DELETE FROM pending WHERE position <= ?1";
-            self.connection.prepare_cached(sql)?.execute([last.cast_signed()])?;
+            transaction.prepare_cached(sql)?.execute([last.cast_signed()])?;
+            if let (true, Some(anchor)) = (last == up_to, anchor) {
+                let sql = "INSERT INTO anchor (one, branch, head) VALUES (1, ?1, ?2)
+                    ON CONFLICT (one) DO UPDATE SET head = excluded.head";
+                transaction.prepare_cached(sql)?.execute(params![anchor.branch, anchor.head.as_bytes()])?;
+            }
+            transaction.commit()?;
             Ok(last < up_to)
         };
         release().map_err(RepositoryError::log("shorten the log"))
+    }
+
+    /// The anchor, where one is known.
+    pub(super) fn anchor(&self) -> Result<Option<Anchor>> {
+        read_anchor(&self.connection).map_err(RepositoryError::log("read the log"))
+    }
+
+    /// Puts the anchor elsewhere.
+    pub(super) fn drop_anchor(&mut self, anchor: &Anchor) -> Result<()> {
+        let sql = "INSERT OR REPLACE INTO anchor (one, branch, head) VALUES (1, ?1, ?2)";
+        let dropped = self.connection.execute(sql, params![anchor.branch, anchor.head.as_bytes()]);
+        dropped.map(drop).map_err(RepositoryError::log("write the log"))
     }
 
     /// Folds the journal into the database, so that it is written again from its beginning.
@@ -240,6 +286,22 @@ impl Log {
         };
         read().map_err(RepositoryError::log("read the log"))
     }
+}
+
+/// The anchor of a log that nobody has open, for a look at a repository that cannot be opened.
+pub(crate) fn anchor_of(git_dir: &Path) -> Option<Anchor> {
+    let place = Log::place(git_dir);
+    if !place.exists() {
+        return None;
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    read_anchor(&Connection::open_with_flags(place, flags).ok()?).ok()?
+}
+
+fn read_anchor(connection: &Connection) -> rusqlite::Result<Option<Anchor>> {
+    let mut statement = connection.prepare_cached("SELECT branch, head FROM anchor")?;
+    let row = statement.query_row([], |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?))).optional()?;
+    Ok(row.and_then(|(branch, head)| Some(Anchor { branch, head: Oid::from_bytes(&head).ok()? })))
 }
 
 /// Whether a database is no database any more, rather than one that cannot be reached.
@@ -336,13 +398,16 @@ mod tests {
         drop(log);
         let mut log = Log::open(folder.path()).unwrap();
         assert_eq!(log.records().unwrap(), records);
+        let anchor = Anchor { branch: "main".into(), head: record(1199).id };
+        assert_eq!(log.anchor().unwrap(), None);
         let mut rounds = 1;
-        while log.release(1199).unwrap() {
+        while log.release(1199, Some(&anchor)).unwrap() {
             rounds += 1;
         }
         assert_eq!(rounds, 3, "no transaction is long");
         log.fold().unwrap();
         assert_eq!(log.records().unwrap(), [record(1200)]);
+        assert_eq!(log.anchor().unwrap(), Some(anchor));
         let (answered, stands) = (record(1).id, record(2).id);
         log.rewrite(&[&record(7)], &[(answered, stands)]).unwrap();
         drop(log);

@@ -40,12 +40,13 @@ pub(crate) mod workfile;
 
 use std::{
     cell::RefCell,
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     fs::DirBuilder,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     io,
     os::unix::fs::DirBuilderExt as _,
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -60,6 +61,7 @@ use hands::Hands;
 pub(crate) use history::{Wanted, short, subject};
 use index::Index;
 use log::Log;
+pub(crate) use log::{Anchor, anchor_of};
 use progress::Progress;
 #[cfg(test)]
 pub(crate) use progress::Step;
@@ -141,11 +143,21 @@ pub(crate) struct Repository {
     /// The number of this batch, and why earlier ones were not flushed.
     ticket: u64,
     unflushed: HashMap<u64, String>,
+    /// Whether it was looked in this batch for what others did to the branch.
+    is_looked: bool,
+    /// Where her history is known to be.
+    anchor: Option<Anchor>,
+    /// What is there does not go on from that.
+    is_lost: bool,
+    /// What others committed on top of hers, from the newest of hers to the newest of theirs.
+    strange: Vec<(Oid, Oid)>,
     /// Under which ids commits stand that were answered with others.
     standing: HashMap<Oid, Oid>,
     /// What the requests came to that were in the log at the start.
     early: HashMap<String, (Oid, Option<Value>)>,
     index: RefCell<Option<Index>>,
+    /// The digests of all requests that made a commit; two that share one cost a question to the index.
+    requests: RefCell<Option<HashSet<u64>>>,
     is_configured: bool,
     /// What a person should know about the start.
     notice: Option<String>,
@@ -154,6 +166,12 @@ pub(crate) struct Repository {
 struct Writer {
     log: Arc<Mutex<Log>>,
     applier: Applier,
+}
+
+impl Writer {
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Repository {
@@ -199,9 +217,14 @@ impl Repository {
             position: 0,
             ticket: 0,
             unflushed: HashMap::new(),
+            is_looked: false,
+            anchor: None,
+            is_lost: false,
+            strange: Vec::new(),
             standing: HashMap::new(),
             early: HashMap::new(),
             index: RefCell::new(None),
+            requests: RefCell::new(None),
             is_configured: false,
             notice: None,
         }
@@ -367,6 +390,9 @@ impl Repository {
             return Ok(None);
         };
         accepted.record.about.request = message.request.as_ref().map(ToString::to_string);
+        if let (Some(known), Some(request)) = (self.requests.get_mut(), &accepted.record.about.request) {
+            known.insert(digest(request));
+        }
         self.position += 1;
         self.root.expect(self.position, &accepted.record.files);
         let receipt = Receipt {
@@ -401,6 +427,8 @@ impl Repository {
     /// Makes durable what was accepted, all of it or nothing. `answer` gives the answer of a request, which is kept with
     /// it. If it does not work, the newest commit is again the one before.
     pub(crate) fn flush(&mut self, answer: impl Fn(&str) -> Option<Value>) -> Result<()> {
+        self.root.read_anew();
+        self.is_looked = false;
         let mut batch = std::mem::take(&mut self.batch);
         let (Some(before), Some(writer), Some(branch)) = (self.before.take(), &self.writer, &self.branch)
         else {
@@ -431,7 +459,22 @@ impl Repository {
         }
         let batch: Vec<_> = batch.into_iter().map(Arc::new).collect();
         self.unapplied.extend(batch.iter().cloned());
-        writer.applier.send(Batch { writes: batch, branch: branch.clone(), instead: false, is_start: false });
+        let is_hers = !self.is_lost;
+        if let (true, Some(newest)) = (is_hers, batch.last()) {
+            let head = newest.record.id;
+            match &mut self.anchor {
+                // the branch is hers as long as nobody has said that another one is
+                Some(anchor) => anchor.head = head,
+                none => *none = Some(Anchor::at(branch, head)),
+            }
+        }
+        writer.applier.send(Batch {
+            writes: batch,
+            branch: branch.clone(),
+            instead: false,
+            is_start: false,
+            is_hers,
+        });
         self.forget_applied();
         if self.unapplied.len() > UNAPPLIED_MAX {
             let far = self.position - UNAPPLIED_MAX as u64 / 2;
@@ -448,8 +491,7 @@ impl Repository {
         if progress.now().cut == Some(Step::Accepted) {
             return Err(RepositoryError::Cut);
         }
-        let mut log = writer.log.lock().unwrap_or_else(PoisonError::into_inner);
-        log.append(batch.iter().map(|accepted| &accepted.record))
+        writer.log().append(batch.iter().map(|accepted| &accepted.record))
     }
 
     /// Accepts one commit, and returns when it stands and, if that works, is in the files.
@@ -520,17 +562,12 @@ impl Repository {
         id
     }
 
-    /// [`Self::standing`] of an id as it is written; what is no id stands for itself.
-    pub(crate) fn standing_id(&self, answered: &str) -> String {
-        Oid::from_str(answered).map_or_else(|_| answered.to_owned(), |id| self.standing(id).to_string())
-    }
-
     /// What is known of a request of an earlier process, or of long ago.
     pub(crate) fn asked(&self, request: &str) -> Asked {
         if let Some((commit, answer)) = self.early.get(request) {
             return Asked::Answered(commit.to_string(), answer.clone());
         }
-        if self.head.id.is_none() {
+        if self.head.id.is_none() || self.is_new(request) {
             return Asked::Never;
         }
         self.with_index(|index| index.first(request)).map_or(Asked::Unknown, |first| match first {
@@ -540,6 +577,20 @@ impl Repository {
             }
             None => Asked::Never,
         })
+    }
+
+    /// Whether nothing is known of a request for certain, without asking the side index: nearly all are.
+    fn is_new(&self, request: &str) -> bool {
+        let mut requests = self.requests.borrow_mut();
+        if requests.as_ref().is_none_or(|known| known.len() > 2 * index::REQUESTS_MAX) {
+            *requests = self.with_index(Index::requests).map(|indexed| {
+                let coming = self.unapplied.iter().map(|write| &write.record);
+                let coming = coming.chain(self.batch.iter().map(|write| &write.record));
+                let coming = coming.filter_map(|record| record.about.request.as_deref());
+                indexed.iter().map(String::as_str).chain(coming).map(digest).collect()
+            });
+        }
+        requests.as_ref().is_some_and(|known| !known.contains(&digest(request)))
     }
 
     /// Waits until what was flushed is in git, as far as that works.
@@ -626,6 +677,12 @@ impl Repository {
             Err(source) => Err(RepositoryError::Open { path: self.root.to_path_buf(), source }),
         }
     }
+}
+
+fn digest(request: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    request.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn empty_tree(git: &Git) -> std::result::Result<Tree<'_>, git2::Error> {

@@ -9,9 +9,9 @@ use git2::{Commit, Oid, Repository as Git, Tree, TreeWalkMode, TreeWalkResult};
 use ipc::contract::soul::Entry;
 use jiff::Timestamp;
 
-use crate::check::under_way;
+use crate::check::{foreign, under_way};
 
-use super::{Repository, RepositoryError, Result, blob, history::entry, tree};
+use super::{Anchor, Repository, RepositoryError, Result, blob, history::entry, tree};
 
 /// The fewest digits that name a commit.
 const DIGITS_MIN: usize = 4;
@@ -174,31 +174,48 @@ impl Repository {
         })
     }
 
-    /// Whether `commit` is the newest one or an ancestor of it; nothing where git does not know it.
-    pub(crate) fn has_in_history(&self, commit: &str) -> Option<bool> {
-        let (git, head) = (self.git_there()?, self.head().ok()??);
-        let commit = Oid::from_str(commit).ok()?;
-        git.find_commit(commit).ok()?;
-        Some(commit == head.id() || git.graph_descendant_of(head.id(), commit).unwrap_or(false))
-    }
-
-    /// The branch HEAD is on, by its short name; none where it is on no branch.
-    pub(crate) fn branch_name(&self) -> Option<String> {
-        let head = self.git_there()?.find_reference("HEAD").ok()?;
-        let target = head.symbolic_target().ok().flatten()?;
-        Some(target.strip_prefix("refs/heads/").unwrap_or(target).to_owned())
-    }
-
-    /// Why nothing may be written on what is there, if so: it is on no branch, or git is in the middle of something.
-    pub(crate) fn hindrance(&self) -> Option<String> {
-        let git = self.git_there()?;
-        if let Err(error) = self.head() {
+    /// Why nothing may be written on what is there, if so: it is on no branch, it is not what her history goes on with,
+    /// or git is in the middle of something.
+    pub(crate) fn hindrance(&mut self) -> Option<String> {
+        self.git_there()?;
+        if let Err(error) = self.look_around() {
             return Some(ipc::exit::chain(&error));
         }
-        if self.branch_name().is_none() {
-            return Some(RepositoryError::Detached { path: self.root().to_path_buf() }.to_string());
+        if self.branch.is_none() {
+            return Some(self.detached().to_string());
         }
-        under_way(git, self.root())
+        if let Some(anchor) = self.anchor.as_ref().filter(|_| self.is_lost) {
+            return Some(foreign(self.root(), &anchor.head.to_string()));
+        }
+        under_way(self.git_there()?, self.root())
+    }
+
+    /// Where her history is known to be.
+    pub(crate) fn anchor(&self) -> Option<&Anchor> {
+        self.anchor.as_ref()
+    }
+
+    /// The branch she is on, if it is another one than her history was on.
+    pub(crate) fn other_branch(&self) -> Option<&str> {
+        let branch = self.branch.as_deref()?;
+        let branch = branch.strip_prefix("refs/heads/").unwrap_or(branch);
+        self.anchor.as_ref().is_some_and(|anchor| anchor.branch != branch).then_some(branch)
+    }
+
+    /// What others committed on top of hers since this was last asked: from the newest of hers to the newest of theirs.
+    pub(crate) fn take_strange(&mut self) -> Vec<(String, String)> {
+        let strange = std::mem::take(&mut self.strange);
+        strange.into_iter().map(|(known, here)| (known.to_string(), here.to_string())).collect()
+    }
+
+    /// Her history is there from now on, because a person says so.
+    pub(crate) fn settle_on(&mut self, anchor: Anchor) -> Result<()> {
+        if let Some(writer) = &self.writer {
+            writer.log().drop_anchor(&anchor)?;
+        }
+        (self.anchor, self.is_lost, self.is_looked) = (Some(anchor), false, false);
+        self.strange.clear();
+        self.look_around()
     }
 
     /// The paths that differ between two commits.

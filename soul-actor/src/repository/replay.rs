@@ -11,7 +11,7 @@ use git2::{ErrorCode, Oid};
 use tracing::{info, warn};
 
 use super::{
-    Accepted, Batch, Head, Repository, RepositoryError, Result, hands,
+    Accepted, Anchor, Batch, Head, Repository, RepositoryError, Result, hands,
     log::{self, Log, Record},
     mend, versions,
 };
@@ -26,7 +26,47 @@ impl Repository {
         let known = self.head.id.map(|id| (id, self.head.versions));
         self.branch = branch;
         self.head = self.head_at(id, known)?;
+        self.meet(id)
+    }
+
+    /// Looks whether what is at `here` goes on from what is known to be hers; what is new there is somebody else's.
+    fn meet(&mut self, here: Option<Oid>) -> Result<()> {
+        let Some(anchor) = &self.anchor else {
+            // nothing is known yet, so this is hers
+            if let (Some(writer), Some(branch), Some(here)) = (&self.writer, &self.branch, here) {
+                let anchor = Anchor::at(branch, here);
+                writer.log().drop_anchor(&anchor)?;
+                self.anchor = Some(anchor);
+            }
+            return Ok(());
+        };
+        let known = anchor.head;
+        self.is_lost = match here {
+            Some(here) => !self.contains(here, known)?,
+            None => true,
+        };
+        if let Some(here) = here.filter(|here| !self.is_lost && *here != known) {
+            let anchor = Anchor { head: here, ..anchor.clone() };
+            if let Some(writer) = &self.writer {
+                writer.log().drop_anchor(&anchor)?;
+            }
+            self.strange.push((known, here));
+            // theirs may name requests too
+            *self.requests.get_mut() = None;
+            self.anchor = Some(anchor);
+        }
         Ok(())
+    }
+
+    /// Whether a commit is another one or stands on it.
+    fn contains(&self, here: Oid, known: Oid) -> Result<bool> {
+        let git = self.git()?;
+        if here == known {
+            return Ok(true);
+        }
+        // a commit that git does not have is in no history
+        Ok(hands::has_commit(git, known)
+            && git.graph_descendant_of(here, known).map_err(RepositoryError::git("walk the history"))?)
     }
 
     /// The branch that HEAD names, and the commit that it is at.
@@ -67,7 +107,7 @@ impl Repository {
 
     /// Notices what somebody else did to the branch, while nothing of ours is on its way; what is, notices by itself.
     pub(super) fn look_around(&mut self) -> Result<()> {
-        if self.git.is_none() || !self.batch.is_empty() {
+        if self.git.is_none() || self.is_looked || !self.batch.is_empty() {
             return Ok(());
         }
         self.forget_applied();
@@ -81,6 +121,7 @@ impl Repository {
         if branch != self.branch || id != self.head.id {
             self.load()?;
         }
+        self.is_looked = true;
         Ok(())
     }
 
@@ -89,10 +130,10 @@ impl Repository {
         let git_dir = self.git()?.path().to_owned();
         let read = || {
             let log = Log::open(&git_dir)?;
-            let (records, standing) = (log.records()?, log.standing()?);
-            Ok((log, records, standing))
+            let (records, standing, anchor) = (log.records()?, log.standing()?, log.anchor()?);
+            Ok((log, records, standing, anchor))
         };
-        let (log, records, standing) = match read() {
+        let (log, records, standing, anchor) = match read() {
             Ok(read) => read,
             Err(error) if log::is_broken(&error) => {
                 let aside = Log::put_aside(&git_dir)?;
@@ -101,14 +142,14 @@ impl Repository {
                 self.notice = Some(format!(
                     "the log of the last writes could not be read ({error}) and was put aside as `{aside}`; look with `git log` whether the last changes are there"
                 ));
-                (Log::open(&git_dir)?, vec![], HashMap::new())
+                (Log::open(&git_dir)?, vec![], HashMap::new(), None)
             }
             Err(error) => return Err(error),
         };
-        self.standing = standing;
+        (self.standing, self.anchor) = (standing, anchor);
         if records.is_empty() {
-            self.load()?;
-            return self.begin(log);
+            self.begin(log)?;
+            return self.load();
         }
         info!(records = records.len(), "bringing into git what was accepted before the last end");
         let place = Log::place(&git_dir);
@@ -135,8 +176,16 @@ impl Repository {
         }
         self.begin(log)?;
         if is_ours {
-            if let Some((head, _)) = accepted.last() {
+            // they may have been accepted on top of what was not hers, which a start does not make hers
+            if let (Some(anchor), Some(base)) = (&self.anchor, base) {
+                self.is_lost = !self.contains(base, anchor.head)?;
+            }
+            if let (Some((head, _)), Some(branch)) = (accepted.last(), &self.branch) {
                 self.head = head.clone();
+                if let (Some(id), false) = (head.id, self.is_lost) {
+                    let branch = self.anchor.as_ref().map_or(branch, |anchor| &anchor.branch);
+                    self.anchor = Some(Anchor::at(branch, id));
+                }
             }
             let writes = self.unapplied.iter().cloned().collect();
             self.send(writes, false, true);
@@ -156,7 +205,8 @@ impl Repository {
 
     fn send(&self, writes: Vec<Arc<Accepted>>, instead: bool, is_start: bool) {
         if let (Some(writer), Some(branch)) = (&self.writer, &self.branch) {
-            writer.applier.send(Batch { writes, branch: branch.clone(), instead, is_start });
+            let (branch, is_hers) = (branch.clone(), !self.is_lost);
+            writer.applier.send(Batch { writes, branch, instead, is_start, is_hers });
         }
     }
 
@@ -167,7 +217,15 @@ impl Repository {
         self.forget_applied();
         let here = self.branch.as_ref().and_then(|branch| self.git().ok()?.refname_to_id(branch).ok());
         let below = self.already_below(here)?;
-        let known = self.unapplied.iter().rev().find(|write| below == Some(write.record.position));
+        let ours = self.unapplied.iter().rfind(|write| below == Some(write.record.position));
+        let ours = ours.map(|write| write.record.id);
+        if let Some(base) = ours.or_else(|| self.unapplied.front().and_then(|write| write.record.parent)) {
+            let branch = self.branch.clone().unwrap_or_default();
+            let branch = self.anchor.take().map_or(branch, |anchor| anchor.branch);
+            self.anchor = Some(Anchor::at(&branch, base));
+            self.meet(here)?;
+        }
+        let known = self.unapplied.iter().rfind(|write| below == Some(write.record.position));
         let known = known.map(|write| (write.record.id, write.record.about.versions));
         let mut head = self.head_at(here, known)?;
         let mut standing = Vec::new();
@@ -184,10 +242,12 @@ impl Repository {
         info!(onto = ?here, writes = writes.len(), "somebody else has committed; what was accepted goes on top of that");
         if let Some(writer) = &self.writer {
             let records: Vec<&Record> = writes.iter().map(|write| &write.record).collect();
-            let mut log = writer.log.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            log.rewrite(&records, &standing)?;
+            writer.log().rewrite(&records, &standing)?;
         }
         self.standing.extend(standing);
+        if let (Some(anchor), Some(id), false) = (&mut self.anchor, head.id, self.is_lost) {
+            anchor.head = id;
+        }
         self.head = head;
         self.unapplied = writes.iter().cloned().collect();
         self.root.forget();

@@ -1,7 +1,8 @@
 //! The folder as it will be: the disk, and over it what was accepted and is on its way there.
 
 use std::{
-    collections::BTreeMap,
+    cell::RefCell,
+    collections::{BTreeMap, HashMap},
     ops::Deref,
     path::{Path, PathBuf},
     sync::Arc,
@@ -19,16 +20,20 @@ pub(crate) struct Root {
     path: PathBuf,
     progress: Arc<Progress>,
     coming: BTreeMap<String, (u64, Bytes)>,
+    /// What was read of the disk in this batch. A change to a file is planned in several steps, and all of them see the
+    /// same; what somebody writes there meanwhile is noticed by whoever brings the change there.
+    read: RefCell<HashMap<String, Option<Vec<u8>>>>,
 }
 
 impl Root {
     pub(super) fn new(path: &Path, progress: Arc<Progress>) -> Self {
-        Self { path: path.to_owned(), progress, coming: BTreeMap::new() }
+        Self { path: path.to_owned(), progress, coming: BTreeMap::new(), read: RefCell::default() }
     }
 
     /// Adds files that come with the record at `position`.
     pub(super) fn expect(&mut self, position: u64, files: &[Change]) {
         for file in files {
+            self.read.get_mut().remove(&file.path);
             let bytes = file.bytes.as_deref().map(Arc::from);
             self.coming.insert(file.path.clone(), (position, bytes));
         }
@@ -45,6 +50,12 @@ impl Root {
     /// Forgets all that is coming.
     pub(super) fn forget(&mut self) {
         self.coming.clear();
+        self.read_anew();
+    }
+
+    /// Reads every file again when it is next wanted.
+    pub(super) fn read_anew(&mut self) {
+        self.read.get_mut().clear();
     }
 
     /// Whether a file is on its way to the disk.
@@ -70,7 +81,14 @@ impl Place for Root {
     fn bytes(&self, path: &str) -> Result<Option<Vec<u8>>, RepositoryError> {
         match self.coming(path) {
             Some(bytes) => Ok(bytes.as_ref().map(|bytes| bytes.to_vec())),
-            None => self.path.bytes(path),
+            None => {
+                if let Some(bytes) = self.read.borrow().get(path) {
+                    return Ok(bytes.clone());
+                }
+                let bytes = self.path.bytes(path)?;
+                self.read.borrow_mut().insert(path.to_owned(), bytes.clone());
+                Ok(bytes)
+            }
         }
     }
 
@@ -119,6 +137,10 @@ mod tests {
         assert_eq!(root.bytes("values/old.md").unwrap(), Some(b"o".to_vec()));
         progress.set_applied(1);
         assert_eq!(root.bytes("values/gone.md").unwrap(), Some(b"disk".to_vec()), "the disk says");
+        std::fs::write(folder.path().join("values/gone.md"), "edited").unwrap();
+        assert_eq!(root.bytes("values/gone.md").unwrap(), Some(b"disk".to_vec()), "one batch, one look");
+        root.read_anew();
+        assert_eq!(root.bytes("values/gone.md").unwrap(), Some(b"edited".to_vec()));
         root.forget_applied();
         assert!(root.is_coming("values/old.md") && !root.is_coming("values/new.md"));
     }

@@ -54,11 +54,15 @@ pub(crate) fn look<P: Place + ?Sized>(root: &P, path: &str) -> Result<Option<Vec
 fn read(root: &Path, path: &str) -> Result<Option<Vec<u8>>, RepositoryError> {
     let mut place = root.to_owned();
     let mut parts = path.split('/').peekable();
+    let mut length = 0;
     while let Some(part) = parts.next() {
         place.push(part);
         let is_last = parts.peek().is_none();
         let kind = match place.symlink_metadata() {
-            Ok(metadata) => metadata.file_type(),
+            Ok(metadata) => {
+                length = metadata.len();
+                metadata.file_type()
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed("look at", &place)(error)),
         };
@@ -71,7 +75,9 @@ fn read(root: &Path, path: &str) -> Result<Option<Vec<u8>>, RepositoryError> {
         };
         return Err(RepositoryError::InTheWay { path: place, what });
     }
-    let mut bytes = Vec::new();
+    // room for the end of the file too, which is otherwise felt for in small steps
+    let length = usize::try_from(length.min(FILE_BYTES_MAX)).unwrap_or_default();
+    let mut bytes = Vec::with_capacity(length + 1);
     let file = File::open(&place).map_err(failed("open", &place))?;
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed("read", &place))?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
