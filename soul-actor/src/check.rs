@@ -30,20 +30,28 @@ pub(crate) fn mended(severity: Severity, place: &str, what: &str, done: &str) ->
     Found { mended: true, ..found(severity, place, what, done) }
 }
 
-/// The shown documents that do not fit their seal.
+/// The texts that do not fit their seal.
 pub(crate) fn unsealed(root: &Path) -> Vec<String> {
     let seal = look(root, seal::PATH).ok().flatten().unwrap_or_default();
     let differs = |(path, hash): (String, String)| {
         let bytes = look(root, &path).ok().flatten()?;
         (sha256_hex(&bytes) != hash).then_some(path)
     };
-    seal::sealed(&seal).into_iter().filter(|(path, _)| rollback::is_shown(path)).filter_map(differs).collect()
+    seal::sealed(&seal).into_iter().filter(|(path, _)| seal::is_sealed(path)).filter_map(differs).collect()
 }
 
 /// What is said of a document that does not fit its seal.
 pub(crate) fn unsealed_sentence(path: &str) -> String {
     format!(
         "`{path}` does not fit its seal: it was changed by something else than Lisa; `lisa soul diff {path}` shows how, `lisa soul check --repair` accepts it"
+    )
+}
+
+/// What is said of a document that somebody else changed by a commit.
+pub(crate) fn stranger_sentence(path: &str, commit: &str) -> String {
+    format!(
+        "`{path}` was changed by a commit that Lisa did not make (`{}`); `lisa soul diff {path}` shows how, `lisa soul check --repair` accepts it",
+        short(commit)
     )
 }
 

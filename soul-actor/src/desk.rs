@@ -37,7 +37,7 @@ use crate::{
     repository::{
         Asked, Change, Receipt, Repository, RepositoryError, Versions, Wanted, short, workfile::look,
     },
-    rollback::{has_seed, is_shown},
+    rollback::has_seed,
     seal,
     seed::{self, Seed},
     tools::Tool,
@@ -457,14 +457,14 @@ impl Desk {
         Ok(Called { output, failed: false, written: Some(written) })
     }
 
-    /// The seal with the hashes of the shown documents that change.
+    /// The seal with the hashes of the texts that change.
     fn renewed_seal(&self, changes: &[Change], now: Timestamp) -> Result<Option<Change>, NotWritten> {
-        let shown = shown(changes);
-        if shown.is_empty() {
+        let sealed = sealed(changes);
+        if sealed.is_empty() {
             return Ok(None);
         }
         let old = look(self.repository.root(), seal::PATH)?;
-        let bytes = seal::renew(old.as_deref(), &shown, now);
+        let bytes = seal::renew(old.as_deref(), &sealed, now);
         Ok(Some(Change { path: seal::PATH.to_owned(), bytes: Some(bytes) }))
     }
 
@@ -559,16 +559,16 @@ fn deed(wish: &Wish) -> Deed {
 
 /// Seals the documents as they will be, where some of them were there before.
 fn reseal(changes: &mut [Change], now: Timestamp) {
-    let bytes = seal::renew(None, &shown(changes), now);
+    let bytes = seal::renew(None, &sealed(changes), now);
     if let Some(seal) = changes.iter_mut().find(|change| change.path == seal::PATH) {
         seal.bytes = Some(bytes);
     }
 }
 
-/// The changes of what a prompt shows, as the seal takes them.
-fn shown(changes: &[Change]) -> Vec<(&str, Option<&[u8]>)> {
-    let shown = changes.iter().filter(|change| is_shown(&change.path));
-    shown.map(|change| (change.path.as_str(), change.bytes.as_deref())).collect()
+/// The changes of the texts that are sealed, as the seal takes them.
+fn sealed(changes: &[Change]) -> Vec<(&str, Option<&[u8]>)> {
+    let sealed = changes.iter().filter(|change| seal::is_sealed(&change.path));
+    sealed.map(|change| (change.path.as_str(), change.bytes.as_deref())).collect()
 }
 
 /// Asks one question as if nobody else asked, and waits until what it wrote is in the files.

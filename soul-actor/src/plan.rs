@@ -122,10 +122,18 @@ fn entry(
     document: fn(Slug) -> Document,
     name: &str,
 ) -> Result<(String, Slug, Option<Sheet>), NotWritten> {
-    let known = portrait::slugs(root, folder);
-    let slug = match find(&known, name) {
-        Some(slug) => slug.clone(),
-        None => Slug::tidy(name)?,
+    // the usual name is that of an entry as it is, and then there is no need to list the others
+    let tidy = Slug::tidy(name).ok().filter(|slug| slug.as_str() == name);
+    let there = match tidy {
+        Some(slug) => look(root, &document(slug.clone()).path())?.map(|_| slug),
+        None => None,
+    };
+    let slug = match there {
+        Some(slug) => slug,
+        None => match find(&portrait::slugs(root, folder), name) {
+            Some(slug) => slug.clone(),
+            None => Slug::tidy(name)?,
+        },
     };
     let document = document(slug.clone());
     let sheet = match look(root, &document.path())? {

@@ -1,15 +1,23 @@
 //! `soul.lock.json`: the hashes that show whether a document was changed behind her back.
 //!
-//! The original seals four texts in it; we seal every document that a prompt shows, under its path, beside those four.
-//! A write of ours renews the hash of the file it wrote and of no other: renewing all would launder whatever was done to
-//! the rest (which is what the original did). Everything else in the file is kept.
+//! The original seals its texts in it, and so do we: the file has the length of their number. What else was changed behind
+//! her back shows without it, since her history is known commit by commit (`repository/strangers.rs`). A write of ours
+//! renews the hash of the file it wrote and of no other: renewing all would launder whatever was done to the rest (which
+//! is what the original did). Everything else in the file is kept.
 
 use ipc::digest::sha256_hex;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::{document::Document, rollback::parse};
+
 /// Where it lies.
 pub(crate) const PATH: &str = "soul.lock.json";
+
+/// Whether a file is one of those that are sealed.
+pub(crate) fn is_sealed(path: &str) -> bool {
+    matches!(parse(path), Some(Document::Text(_)))
+}
 
 /// The file's new bytes, after `files` (path and bytes; none where it was removed) were written.
 pub(crate) fn renew(old: Option<&[u8]>, files: &[(&str, Option<&[u8]>)], now: Timestamp) -> Vec<u8> {

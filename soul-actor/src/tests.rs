@@ -390,7 +390,7 @@ fn a_desire_is_pursued_and_its_progress_is_in_the_next_portrait() {
         assert!(said.failed && said.output.contains("`why`"), "{}", said.output);
         let input = json!({"field": "desire", "slug": "Learn Rust", "what": "学习 Rust", "why": "静\nactionable: yes"});
         let written = life.wrote("soul_patch", input).await;
-        assert_eq!(written.paths, ["desires/learn-rust.md", "soul.lock.json"]);
+        assert_eq!(written.paths, ["desires/learn-rust.md"]);
         assert!(!life.snapshot().await.desires[0].actionable, "a why cannot make itself actionable");
         *world.now.lock().unwrap() = "2026-12-05T08:00:00Z".parse().unwrap();
         let revise = json!({"field": "desire", "slug": "learn-rust", "actionable": true, "heartbeat_prompt": "读一章"});
@@ -551,7 +551,7 @@ fn a_home_of_the_original_is_only_looked_at_until_she_changes_herself() {
             life.wrote("soul_patch", json!({"field": "desire", "slug": "mixedcase", "intensity": 0.9})).await;
         assert_eq!(
             written.paths,
-            ["desires/MixedCase.md", "soul.lock.json"],
+            ["desires/MixedCase.md"],
             "the old name is kept, whatever the case it is asked by"
         );
         assert_eq!((written.sequence, written.prompt_version), (2, 2));

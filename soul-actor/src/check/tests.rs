@@ -394,17 +394,71 @@ fn another_branch_is_noticed_and_a_commit_by_hand_is_told() {
     let by_hand = world.head();
     let notices = look(&mut desk);
     assert!(notices.iter().any(|notice| notice.contains("fix a typo")), "{notices:?}");
-    assert!(notices.iter().any(|notice| notice.contains("does not fit its seal")), "{notices:?}");
+    assert!(notices.iter().any(|notice| notice.contains("that Lisa did not make")), "{notices:?}");
     let news = desk.take_news();
     assert_eq!(
         (news.len(), news[0].commit.as_str(), news[0].caller.as_str()),
         (1, by_hand.as_str(), "manual")
     );
     assert_eq!(news[0].prompt_version, status(&mut desk).prompt_version);
-    // a later write of another file does not launder it
+    // no later write launders it, of another file or of the same
     wrote(&mut desk, "soul_patch", json!({"field": "purpose", "content": "To hum."}));
     assert_eq!(unsealed(world.root()), ["identity.md"]);
-    assert!(said(&check(&mut desk, true), "does not fit its seal").mended);
+    wrote(&mut desk, "soul_patch", json!({"field": "identity", "content": "I hum again."}));
+    drop(desk);
+    let mut desk = world.open();
+    assert!(said(&check(&mut desk, true), "that Lisa did not make").mended);
+    assert_eq!(check(&mut desk, false), []);
+    drop(desk);
+    world.is_whole();
+}
+
+#[test]
+fn a_commit_that_passes_for_one_of_hers_is_told_whatever_it_changed_and_until_a_person_accepts_it() {
+    let world = World::born();
+    let mut desk = world.open();
+    wrote(
+        &mut desk,
+        "soul_patch",
+        json!({"field": "value", "slug": "calm", "title": "Calm", "body": "slow"}),
+    );
+    wrote(&mut desk, "soul_journal", json!({"entry": "a quiet day"}));
+    drop(desk);
+    let (value, journal) = ("values/calm.md", "journal/2026-11-30.md");
+    let hers = world.text(journal);
+    for (path, text) in [(value, "# Calm\n\nfast\n".to_owned()), (journal, format!("{hers}forged\n"))] {
+        world.write(path, &text);
+        let subject = format!("patch: {path} via soul_patch");
+        git(world.root(), &["add", "-A"]);
+        git(world.root(), &["commit", "-qm", &subject, "-m", "Origin: chat\nRequest-Id: r-1"]);
+    }
+    for day in 0..2 {
+        let mut desk = world.open();
+        let notices = look(&mut desk);
+        for path in [value, journal] {
+            let told = notices.iter().any(|notice| {
+                notice.starts_with(&format!("`{path}` was changed by a commit that Lisa did not make"))
+            });
+            assert!(told, "{path}: {notices:?}");
+        }
+        wrote(&mut desk, "soul_patch", json!({"field": "purpose", "content": format!("To hum {day}.")}));
+    }
+    // what is brought back is as she left it
+    world.write(journal, &hers);
+    let mut desk = world.open();
+    look(&mut desk);
+    let told = status(&mut desk).notices;
+    assert!(
+        !told.iter().any(|notice| notice.starts_with(&format!("`{journal}` was changed by"))),
+        "{told:?}"
+    );
+    let found = check(&mut desk, true);
+    assert_eq!(
+        found.iter().filter(|found| found.what.contains("that Lisa did not make")).count(),
+        1,
+        "{found:#?}"
+    );
+    assert_eq!(check(&mut desk, false), []);
     drop(desk);
     world.is_whole();
 }

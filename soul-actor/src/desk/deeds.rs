@@ -16,7 +16,7 @@ use crate::{
     plan::NotWritten,
     portrait,
     repository::{Change, Repository, anchor_of, short, subject, workfile::look},
-    rollback::{self, Hand, Target, Undoing, is_shown},
+    rollback::{self, Hand, Target, Undoing},
     seal, seed,
 };
 
@@ -269,14 +269,28 @@ impl Desk {
             notices.push(format!("{why}; she can be read, not changed; `lisa soul check` says more"));
         }
         notices.extend(self.outside.notices());
-        if self.is_adopted() {
-            notices.extend(
-                check::unsealed(self.repository.root())
-                    .into_iter()
-                    .map(|path| check::unsealed_sentence(&path)),
-            );
-        }
+        notices.extend(self.not_hers().into_iter().map(|(_, what)| what));
         notices
+    }
+
+    /// The documents that somebody else changed without a word of hers or a person's, each with a sentence.
+    fn not_hers(&self) -> Vec<(String, String)> {
+        let strangers = self.repository.strangers();
+        let mut found: Vec<_> = strangers
+            .map(|stranger| {
+                let what = check::stranger_sentence(&stranger.path, &stranger.commit.to_string());
+                (stranger.path.clone(), what)
+            })
+            .collect();
+        if self.is_adopted() {
+            for path in check::unsealed(self.repository.root()) {
+                if !found.iter().any(|(known, _)| *known == path) {
+                    let what = check::unsealed_sentence(&path);
+                    found.push((path, what));
+                }
+            }
+        }
+        found
     }
 
     /// Looks whether everything is as it should be, and mends what can be mended.
@@ -350,18 +364,20 @@ impl Desk {
                     check::found(Severity::Note, &path, what, "it will be committed as an edit by hand")
                 });
             }
-            let unsealed: Vec<_> = check::unsealed(&root).into_iter().collect();
-            let reseal = self.reseal(&unsealed, repair, now)?;
-            for path in unsealed {
-                let what = check::unsealed_sentence(&path);
-                findings.push(if reseal {
-                    check::mended(Severity::Wrong, &path, &what, "accepted as it is, and sealed anew")
+            let not_hers = self.not_hers();
+            if repair {
+                self.repository.welcome()?;
+                self.reseal(&check::unsealed(&root), now)?;
+            }
+            for (path, what) in not_hers {
+                findings.push(if repair {
+                    check::mended(Severity::Wrong, &path, &what, "accepted as it is")
                 } else {
                     check::found(
                         Severity::Wrong,
                         &path,
                         &what,
-                        "if it should stand, `lisa soul check --repair` seals it anew",
+                        "if it should stand, `lisa soul check --repair` accepts it",
                     )
                 });
             }
@@ -378,14 +394,14 @@ impl Desk {
         Ok(findings)
     }
 
-    /// Seals documents as they are, in a commit that says so.
-    fn reseal(&mut self, paths: &[String], repair: bool, now: Timestamp) -> Result<bool, NotWritten> {
-        if !repair || paths.is_empty() {
-            return Ok(false);
+    /// Seals texts as they are, in a commit that says so.
+    fn reseal(&mut self, paths: &[String], now: Timestamp) -> Result<(), NotWritten> {
+        if paths.is_empty() {
+            return Ok(());
         }
         let root = self.repository.root();
         let mut files = Vec::new();
-        for path in paths.iter().filter(|path| is_shown(path)) {
+        for path in paths {
             files.push((path.clone(), look(root, path)?));
         }
         let files: Vec<_> = files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_deref())).collect();
@@ -393,17 +409,14 @@ impl Desk {
         let mut message = Message::of("seal", seal::PATH, "human", Origin::Human);
         message.why = format!("{} accepted as they are", paths.join(", "));
         let changes = [Change { path: seal::PATH.to_owned(), bytes: Some(bytes) }];
-        match self.repository.accept(&changes, &message, now) {
-            Ok(Some(receipt)) => {
-                self.tell(&receipt);
-                self.flush();
-            }
-            Ok(None) => {}
-            Err(error) => {
-                error!(error = ipc::exit::chain(&error), "the seal could not be written");
-                return Err(error.into());
-            }
+        if let Some(receipt) = self
+            .repository
+            .accept(&changes, &message, now)
+            .inspect_err(|error| error!(error = ipc::exit::chain(error), "the seal could not be written"))?
+        {
+            self.tell(&receipt);
+            self.flush();
         }
-        Ok(true)
+        Ok(())
     }
 }

@@ -13,7 +13,7 @@ use std::{
         mpsc::{self, RecvTimeoutError},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tracing::{info, warn};
@@ -26,6 +26,12 @@ const QUIET: Duration = Duration::from_millis(120);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 /// How many writes are applied at once at most; their objects are in memory twice while they are packed.
 const TOGETHER_MAX: usize = 2048;
+/// From how many writes at once on the next ones are gathered for a moment: what changes often is then written once, and a
+/// file costs more than all else about a write. Nobody waits for that who wants to read.
+const MANY: usize = 32;
+const GATHERING: Duration = Duration::from_millis(25);
+/// How often it is looked meanwhile whether somebody waits.
+const LOOKING: Duration = Duration::from_millis(2);
 /// How many applied records the log keeps before it is shortened though there is no quiet.
 const UNRELEASED_MAX: u64 = 2048;
 
@@ -55,7 +61,15 @@ impl Applier {
         let (batches, coming) = mpsc::channel();
         let thread = thread::Builder::new().name("applier".to_owned()).spawn(move || {
             let _ended = TellWhenEnded(progress.clone());
-            Work { hands, progress, coming, waiting: VecDeque::new(), upkeep: Upkeep::default() }.run();
+            Work {
+                hands,
+                progress,
+                coming,
+                waiting: VecDeque::new(),
+                is_busy: false,
+                upkeep: Upkeep::default(),
+            }
+            .run();
         })?;
         Ok(Self { batches: Some(batches), thread: Some(thread) })
     }
@@ -85,6 +99,8 @@ struct Work {
     progress: Arc<Progress>,
     coming: mpsc::Receiver<Batch>,
     waiting: VecDeque<Batch>,
+    /// The last time there were many.
+    is_busy: bool,
     upkeep: Upkeep,
 }
 
@@ -122,7 +138,7 @@ impl Work {
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
             }
-            self.waiting.extend(self.coming.try_iter());
+            self.gather();
             is_tidy = false;
             if matches!(self.apply(), Next::End) {
                 return;
@@ -140,6 +156,23 @@ impl Work {
         self.upkeep.finish();
     }
 
+    /// Takes what is there, and while there is much, what comes in the next moment.
+    fn gather(&mut self) {
+        self.waiting.extend(self.coming.try_iter());
+        let end = Instant::now() + GATHERING;
+        while self.is_busy && !self.progress.is_awaited() && Instant::now() < end {
+            let many: usize = self.waiting.iter().map(|batch| batch.writes.len()).sum();
+            if many >= TOGETHER_MAX || self.waiting.iter().any(|batch| batch.instead) {
+                break;
+            }
+            match self.coming.recv_timeout(LOOKING) {
+                Ok(batch) => self.waiting.push_back(batch),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+    }
+
     /// Applies what waits, as far as it goes to one branch, until that works.
     fn apply(&mut self) -> Next {
         let Some(first) = self.waiting.pop_front() else { return Next::GoOn };
@@ -152,6 +185,7 @@ impl Work {
         {
             writes.extend(next.writes);
         }
+        self.is_busy = writes.len() >= MANY;
         let mut pause = PAUSES.0;
         loop {
             let error = match self.hands.apply(&writes, &branch, is_start, is_hers) {

@@ -22,7 +22,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, params}
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Change, RepositoryError, Result, Versions, workfile};
+use super::{Change, RepositoryError, Result, Stranger, Versions, workfile};
 
 /// Which layout the database has, as `user_version`.
 const LAYOUT: u32 = 2;
@@ -40,7 +40,10 @@ const TABLES: &str = "
 ";
 
 /// What the second layout added.
-const ANCHOR: &str = "CREATE TABLE anchor (one INTEGER PRIMARY KEY CHECK (one = 1), branch TEXT NOT NULL, head BLOB NOT NULL);";
+const ANCHOR: &str = "
+    CREATE TABLE anchor (one INTEGER PRIMARY KEY CHECK (one = 1), branch TEXT NOT NULL, head BLOB NOT NULL);
+    CREATE TABLE strangers (path TEXT PRIMARY KEY, id BLOB NOT NULL, before BLOB) WITHOUT ROWID;
+";
 
 /// The branch and the newest commit that are known to be hers.
 ///
@@ -272,6 +275,36 @@ impl Log {
     pub(super) fn fold(&mut self) -> Result<()> {
         let fold = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         fold.map_err(RepositoryError::log("fold the log"))
+    }
+
+    /// What others committed and nobody has said a word to yet.
+    pub(super) fn strangers(&self) -> Result<Vec<Stranger>> {
+        let read = || {
+            let mut statement = self.connection.prepare("SELECT path, id, before FROM strangers")?;
+            let rows = statement.query_map([], |row| {
+                let (id, before): (Vec<u8>, Option<Vec<u8>>) = (row.get(1)?, row.get(2)?);
+                let before = before.map(|before| Oid::from_bytes(&before)).transpose();
+                let (path, ids) = (row.get(0)?, Oid::from_bytes(&id).and_then(|id| Ok((id, before?))));
+                Ok(ids.ok().map(|(commit, before)| Stranger { path, commit, before }))
+            })?;
+            Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().flatten().collect())
+        };
+        read().map_err(RepositoryError::log("read the log"))
+    }
+
+    /// Puts these in the place of what is known of others.
+    pub(super) fn keep_strangers(&mut self, strangers: &[Stranger]) -> Result<()> {
+        let mut keep = || {
+            let transaction = self.connection.transaction()?;
+            transaction.execute("DELETE FROM strangers", [])?;
+            for Stranger { path, commit, before } in strangers {
+                let sql = "INSERT INTO strangers (path, id, before) VALUES (?1, ?2, ?3)";
+                let before = before.as_ref().map(Oid::as_bytes);
+                transaction.execute(sql, params![path, commit.as_bytes(), before])?;
+            }
+            transaction.commit()
+        };
+        keep().map_err(RepositoryError::log("write the log"))
     }
 
     /// Under which ids commits stand that were answered with others.

@@ -33,6 +33,7 @@ mod progress;
 mod read;
 mod replay;
 mod setup;
+mod strangers;
 mod upkeep;
 mod versions;
 mod view;
@@ -65,6 +66,7 @@ pub(crate) use log::{Anchor, anchor_of};
 use progress::Progress;
 #[cfg(test)]
 pub(crate) use progress::Step;
+use strangers::Stranger;
 pub(crate) use versions::Versions;
 pub(crate) use view::Root;
 use workfile::look;
@@ -151,6 +153,8 @@ pub(crate) struct Repository {
     is_lost: bool,
     /// What others committed on top of hers, from the newest of hers to the newest of theirs.
     strange: Vec<(Oid, Oid)>,
+    /// The documents that those changed.
+    strangers: Vec<Stranger>,
     /// Under which ids commits stand that were answered with others.
     standing: HashMap<Oid, Oid>,
     /// What the requests came to that were in the log at the start.
@@ -221,6 +225,7 @@ impl Repository {
             anchor: None,
             is_lost: false,
             strange: Vec::new(),
+            strangers: Vec::new(),
             standing: HashMap::new(),
             early: HashMap::new(),
             index: RefCell::new(None),

@@ -71,13 +71,23 @@ pub(super) fn commit(tree: Oid, parent: Option<Oid>, who: &str, when: &str, text
     format!("tree {tree}\n{parent}author {who} {when}\ncommitter {who} {when}\n\n{text}").into_bytes()
 }
 
-/// Packs bytes as git does: fast, because idle time packs them again.
-pub(super) fn deflate<W: io::Write>(into: W, parts: &[&[u8]]) -> io::Result<W> {
-    let mut encoder = ZlibEncoder::new(into, Compression::fast());
-    for part in parts {
-        encoder.write_all(part)?;
+/// Packs bytes as git does: fast, because idle time packs them again. Making one costs more than most objects do.
+pub(super) struct Deflater(ZlibEncoder<Vec<u8>>);
+
+impl Deflater {
+    /// One that has packed nothing yet.
+    pub(super) fn new() -> Self {
+        Self(ZlibEncoder::new(Vec::new(), Compression::fast()))
     }
-    encoder.finish()
+
+    /// Packs the parts as one, behind what is in `into`.
+    pub(super) fn deflate(&mut self, into: Vec<u8>, parts: &[&[u8]]) -> io::Result<Vec<u8>> {
+        *self.0.get_mut() = into;
+        for part in parts {
+            self.0.write_all(part)?;
+        }
+        self.0.reset(Vec::new())
+    }
 }
 
 /// Writes an object as a file of its own, unless it is there and whole. Nothing is flushed.
@@ -94,7 +104,7 @@ pub(super) fn write_loose(objects: &Path, nursery: &Path, object: &Object) -> io
         _ => {}
     }
     let mut file = workfile::unfinished(nursery)?;
-    let bytes = deflate(Vec::new(), &[header.as_bytes(), &object.bytes])?;
+    let bytes = Deflater::new().deflate(Vec::new(), &[header.as_bytes(), &object.bytes])?;
     file.write_all(&bytes)?;
     file.persist(&place).map_err(|error| error.error)?;
     Ok(true)

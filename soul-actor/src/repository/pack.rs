@@ -14,7 +14,7 @@ use git2::Oid;
 use sha1::{Digest as _, Sha1};
 
 use super::{
-    object::{Object, deflate},
+    object::{Deflater, Object},
     workfile,
 };
 
@@ -30,11 +30,11 @@ pub(super) fn write<'a>(
     let mut pack = Vec::new();
     pack.extend_from_slice(b"PACK\0\0\0\x02");
     pack.extend_from_slice(&count.to_be_bytes());
-    let (mut crcs, mut offsets) = (Vec::new(), Vec::new());
+    let (mut crcs, mut offsets, mut deflater) = (Vec::new(), Vec::new(), Deflater::new());
     for object in objects.values() {
         let start = pack.len();
         push_header(&mut pack, object);
-        pack = deflate(pack, &[&object.bytes])?;
+        pack = deflater.deflate(pack, &[&object.bytes])?;
         let mut crc = Crc::new();
         crc.update(pack.get(start..).unwrap_or_default());
         crcs.extend_from_slice(&crc.sum().to_be_bytes());
@@ -45,8 +45,9 @@ pub(super) fn write<'a>(
     pack.extend_from_slice(&pack_sum);
 
     let mut index = Vec::from(*b"\xfftOc\0\0\0\x02");
+    let names: Vec<&Oid> = objects.keys().collect();
     for first in 0..=u8::MAX {
-        let up_to = objects.keys().filter(|id| id.as_bytes().first().is_some_and(|b| *b <= first)).count();
+        let up_to = names.partition_point(|id| id.as_bytes().first().is_some_and(|b| *b <= first));
         index.extend_from_slice(&u32::try_from(up_to).map_err(io::Error::other)?.to_be_bytes());
     }
     let mut named = Sha1::new();

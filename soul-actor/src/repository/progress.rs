@@ -30,6 +30,8 @@ pub(crate) enum Step {
 #[derive(Default)]
 pub(super) struct Progress {
     applied: AtomicU64,
+    /// How many wait for something.
+    awaited: AtomicU64,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -82,13 +84,23 @@ impl Progress {
     pub(super) fn wait(&self, longest: Duration, is_wanted: impl Fn(&State) -> bool) -> State {
         let end = Instant::now() + longest;
         let mut state = self.lock();
+        if is_wanted(&state) {
+            return state.clone();
+        }
+        self.awaited.fetch_add(1, Ordering::AcqRel);
         while !is_wanted(&state) {
             let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) else {
                 break;
             };
             (state, _) = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
         }
+        self.awaited.fetch_sub(1, Ordering::AcqRel);
         state.clone()
+    }
+
+    /// Whether somebody waits for it to go on.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.awaited.load(Ordering::Acquire) > 0
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

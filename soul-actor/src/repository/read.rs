@@ -245,7 +245,7 @@ impl Repository {
     }
 }
 
-fn at(tree: Option<&Tree<'_>>, path: &str) -> Option<Oid> {
+pub(super) fn at(tree: Option<&Tree<'_>>, path: &str) -> Option<Oid> {
     tree?.get_path(Path::new(path)).ok().map(|entry| entry.id())
 }
 

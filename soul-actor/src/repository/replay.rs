@@ -51,6 +51,7 @@ impl Repository {
                 writer.log().drop_anchor(&anchor)?;
             }
             self.strange.push((known, here));
+            self.notice_strangers(known, here)?;
             // theirs may name requests too
             *self.requests.get_mut() = None;
             self.anchor = Some(anchor);
@@ -130,10 +131,11 @@ impl Repository {
         let git_dir = self.git()?.path().to_owned();
         let read = || {
             let log = Log::open(&git_dir)?;
-            let (records, standing, anchor) = (log.records()?, log.standing()?, log.anchor()?);
-            Ok((log, records, standing, anchor))
+            let (records, standing) = (log.records()?, log.standing()?);
+            let (anchor, strangers) = (log.anchor()?, log.strangers()?);
+            Ok((log, records, standing, anchor, strangers))
         };
-        let (log, records, standing, anchor) = match read() {
+        let (log, records, standing, anchor, strangers) = match read() {
             Ok(read) => read,
             Err(error) if log::is_broken(&error) => {
                 let aside = Log::put_aside(&git_dir)?;
@@ -142,11 +144,11 @@ impl Repository {
                 self.notice = Some(format!(
                     "the log of the last writes could not be read ({error}) and was put aside as `{aside}`; look with `git log` whether the last changes are there"
                 ));
-                (Log::open(&git_dir)?, vec![], HashMap::new(), None)
+                (Log::open(&git_dir)?, vec![], HashMap::new(), None, vec![])
             }
             Err(error) => return Err(error),
         };
-        (self.standing, self.anchor) = (standing, anchor);
+        (self.standing, self.anchor, self.strangers) = (standing, anchor, strangers);
         if records.is_empty() {
             self.begin(log)?;
             return self.load();
