@@ -78,6 +78,8 @@ impl Outside {
     /// The files that somebody changed and has finished with, and whether others are still being written.
     pub(crate) fn find(&mut self, repository: &Repository) -> Result<(Vec<String>, bool), RepositoryError> {
         let root = repository.root();
+        // a file is looked at first and read then, so that an edit in between shows at the next look
+        root.read_anew();
         let committed: HashMap<_, _> = repository.committed_files()?.into_iter().collect();
         let mut paths: BTreeSet<String> = documents(root);
         paths.extend(committed.keys().filter(|path| is_watched(path)).cloned());

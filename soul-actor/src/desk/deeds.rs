@@ -209,13 +209,11 @@ impl Desk {
         if self.outside.hindrance.is_none() && self.is_adopted() {
             self.outside.hindrance = self.look_at_history()?;
         }
-        match &self.outside.hindrance {
-            Some(why) => Err(why.clone().into()),
-            None => {
-                self.is_clear = true;
-                Ok(())
-            }
+        if let Some(why) = &self.outside.hindrance {
+            return Err(why.clone().into());
         }
+        self.is_clear = true;
+        Ok(())
     }
 
     /// Looks whether the history goes on from what was known of it; a sentence where it does not.

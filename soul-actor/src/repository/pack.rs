@@ -45,9 +45,9 @@ pub(super) fn write<'a>(
     pack.extend_from_slice(&pack_sum);
 
     let mut index = Vec::from(*b"\xfftOc\0\0\0\x02");
-    let names: Vec<&Oid> = objects.keys().collect();
+    let sorted: Vec<&Oid> = objects.keys().collect();
     for first in 0..=u8::MAX {
-        let up_to = names.partition_point(|id| id.as_bytes().first().is_some_and(|b| *b <= first));
+        let up_to = sorted.partition_point(|id| id.as_bytes().first().is_some_and(|b| *b <= first));
         index.extend_from_slice(&u32::try_from(up_to).map_err(io::Error::other)?.to_be_bytes());
     }
     let mut named = Sha1::new();

@@ -72,8 +72,9 @@ fn trap_7_an_empty_object_that_a_write_needs_again_is_written_again() {
     is_whole(root.path());
 }
 
-/// Commits a file by hand, past every lock, as somebody does at the worst moment; gives the commit.
-fn commit_by_hand(root: &Path, path: &str, text: &str) -> String {
+/// Commits a file by hand, past every lock, as somebody does at the worst moment, on top of what is there or as another
+/// history; gives the commit.
+fn commit_by_hand(root: &Path, path: &str, text: &str, is_on_top: bool) -> String {
     let index = root.join(".git/by-hand");
     let index = index.to_str().unwrap();
     fs::write(root.join(path), text).unwrap();
@@ -94,7 +95,8 @@ fn commit_by_hand(root: &Path, path: &str, text: &str) -> String {
     run(&["read-tree", "HEAD"]);
     run(&["update-index", "--add", "--cacheinfo", &format!("100644,{},{path}", blob.trim())]);
     let tree = run(&["write-tree"]);
-    let commit = run(&["commit-tree", &tree, "-p", "HEAD", "-m", "by hand"]);
+    let parent: &[&str] = if is_on_top { &["-p", "HEAD"] } else { &[] };
+    let commit = run(&[&["commit-tree", &tree, "-m", "by hand"], parent].concat());
     // whole or not at all, as git does it
     fs::write(root.join(".git/main-by-hand"), format!("{commit}\n")).unwrap();
     fs::rename(root.join(".git/main-by-hand"), root.join(".git/refs/heads/main")).unwrap();
@@ -125,12 +127,14 @@ fn a_commit_by_hand_meanwhile_stays_below_and_what_was_answered_leads_to_what_st
             wait(&repository, |state| state.trouble.is_some());
             Some(repository)
         };
-        let theirs = commit_by_hand(root.path(), "name.md", "theirs\n");
+        let theirs = commit_by_hand(root.path(), "name.md", "theirs\n", true);
         // what is in the way of the thread goes, and it finds the branch elsewhere
         let _ = fs::remove_file(&lock);
         let mut repository = running.unwrap_or_else(|| open(root.path()));
         wait(&repository, |state| state.moved || is_down);
         repository.settle().unwrap();
+        let strange = repository.take_strange();
+        assert_eq!(strange.iter().map(|(_, here)| here.as_str()).collect::<Vec<_>>(), [theirs.as_str()]);
         let stands = repository.standing(Oid::from_str(&answered.commit).unwrap()).to_string();
         assert_ne!(stands, answered.commit);
         assert_eq!(repository.commit().unwrap(), Some(stands.clone()));
@@ -145,13 +149,62 @@ fn a_commit_by_hand_meanwhile_stays_below_and_what_was_answered_leads_to_what_st
         assert_eq!(says.trim(), format!("patch: identity.md via soul_patch|{}", answered.commit));
         assert!(write(&mut repository, "identity.md", "goes on\n").unwrap().is_some());
         drop(repository);
-        let repository = open(root.path());
+        let mut repository = open(root.path());
+        assert_eq!(repository.take_strange(), [], "it is told once");
+        let changed: Vec<_> = repository.strangers().map(|stranger| stranger.path.as_str()).collect();
+        assert_eq!(changed, ["name.md"], "and known until a person says a word");
         assert_eq!(
             repository.asked("r-1"),
             Asked::Answered(stands.clone(), Some(Value::String("answer to r-1".into())))
         );
         assert_eq!(repository.standing(Oid::from_str(&answered.commit).unwrap()).to_string(), stands);
         assert_eq!(fs::read_to_string(root.path().join("name.md")).unwrap(), "theirs\n");
+        is_whole(root.path());
+    }
+}
+
+#[test]
+fn another_history_put_in_place_meanwhile_costs_no_word_and_is_never_taken_for_hers() {
+    for is_down in [true, false] {
+        let root = tempfile::tempdir().unwrap();
+        drop(born(root.path()));
+        let mut repository = open(root.path());
+        let hers = repository.commit().unwrap().unwrap();
+        let lock = root.path().join(".git/refs/heads/main.lock");
+        if is_down {
+            repository.cut(Some(Step::Objects));
+        } else {
+            fs::write(&lock, "").unwrap();
+        }
+        repository
+            .accept(&[change("identity.md", "hers\n")], &message("patch", "identity.md"), now())
+            .unwrap();
+        repository.flush(|_| None).unwrap();
+        let running = if is_down {
+            drop(repository);
+            None
+        } else {
+            wait(&repository, |state| state.trouble.is_some());
+            Some(repository)
+        };
+        let theirs = commit_by_hand(root.path(), "name.md", "theirs\n", false);
+        let _ = fs::remove_file(&lock);
+        let mut repository = running.unwrap_or_else(|| open(root.path()));
+        wait(&repository, |state| state.moved || is_down);
+        repository.settle().unwrap();
+        assert_eq!(git(root.path(), &["rev-parse", "HEAD^"]).trim(), theirs);
+        assert_eq!(fs::read_to_string(root.path().join("identity.md")).unwrap(), "hers\n");
+        for _ in 0..2 {
+            let why = repository.hindrance().unwrap();
+            assert!(why.contains("another one") && why.contains(short(&hers)), "{why}");
+            drop(repository);
+            repository = open(root.path());
+        }
+        let head = Oid::from_str(&repository.commit().unwrap().unwrap()).unwrap();
+        repository.settle_on(Anchor::at("main", head)).unwrap();
+        assert_eq!(repository.hindrance(), None);
+        drop(repository);
+        assert_eq!(open(root.path()).hindrance(), None, "a person's word holds");
         is_whole(root.path());
     }
 }

@@ -54,8 +54,8 @@ impl Root {
     }
 
     /// Reads every file again when it is next wanted.
-    pub(super) fn read_anew(&mut self) {
-        self.read.get_mut().clear();
+    pub(crate) fn read_anew(&self) {
+        self.read.borrow_mut().clear();
     }
 
     /// Whether a file is on its way to the disk.
@@ -79,17 +79,15 @@ impl Deref for Root {
 
 impl Place for Root {
     fn bytes(&self, path: &str) -> Result<Option<Vec<u8>>, RepositoryError> {
-        match self.coming(path) {
-            Some(bytes) => Ok(bytes.as_ref().map(|bytes| bytes.to_vec())),
-            None => {
-                if let Some(bytes) = self.read.borrow().get(path) {
-                    return Ok(bytes.clone());
-                }
-                let bytes = self.path.bytes(path)?;
-                self.read.borrow_mut().insert(path.to_owned(), bytes.clone());
-                Ok(bytes)
-            }
+        if let Some(bytes) = self.coming(path) {
+            return Ok(bytes.as_ref().map(|bytes| bytes.to_vec()));
         }
+        if let Some(bytes) = self.read.borrow().get(path) {
+            return Ok(bytes.clone());
+        }
+        let bytes = self.path.bytes(path)?;
+        self.read.borrow_mut().insert(path.to_owned(), bytes.clone());
+        Ok(bytes)
     }
 
     fn names(&self, folder: &str) -> Vec<String> {
