@@ -218,7 +218,7 @@ impl Desk {
 
     /// Ends a batch whose answers have been given.
     pub(crate) fn end_batch(&mut self) {
-        self.repository.forget_why_not();
+        self.repository.end_batch();
         self.is_clear = false;
     }
 
@@ -235,6 +235,7 @@ impl Desk {
                 "what was accepted cannot go on top of what somebody committed"
             );
         }
+        self.end_batch();
     }
 
     /// Remembers an answer, which counts once its batch is flushed.

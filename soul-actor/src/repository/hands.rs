@@ -304,7 +304,8 @@ impl Hands {
         setup::flush_all(&self.disk, &self.root).map_err(workfile::failed("make durable", &self.root))?;
         loop {
             let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-            if !log.release(self.last, self.anchor.as_ref())? {
+            let anchor = self.anchor.as_ref().filter(|_| self.progress.now().anchored < self.last);
+            if !log.release(self.last, anchor)? {
                 log.fold()?;
                 break;
             }

@@ -424,9 +424,11 @@ impl Repository {
         self.unflushed.get(&ticket).map(String::as_str)
     }
 
-    /// Forgets why batches were not flushed.
-    pub(crate) fn forget_why_not(&mut self) {
+    /// Ends a batch whose answers have been given: what was looked at for it is looked at anew for the next.
+    pub(crate) fn end_batch(&mut self) {
         self.unflushed.clear();
+        self.is_looked = false;
+        self.root.read_anew();
     }
 
     /// Makes durable what was accepted, all of it or nothing. `answer` gives the answer of a request, which is kept with

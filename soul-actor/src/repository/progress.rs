@@ -43,6 +43,8 @@ pub(super) struct State {
     pub(super) applied: u64,
     /// The last record that is in the side index.
     pub(super) indexed: u64,
+    /// The last record that is below where the owner has put the anchor.
+    pub(super) anchored: u64,
     /// Why it does not go on; it is tried again.
     pub(super) trouble: Option<String>,
     /// Somebody else has moved the branch, and it is for the owner to say what now.

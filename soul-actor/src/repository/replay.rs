@@ -26,11 +26,12 @@ impl Repository {
         let known = self.head.id.map(|id| (id, self.head.versions));
         self.branch = branch;
         self.head = self.head_at(id, known)?;
-        self.meet(id)
+        self.meet(id, self.position)
     }
 
-    /// Looks whether what is at `here` goes on from what is known to be hers; what is new there is somebody else's.
-    fn meet(&mut self, here: Option<Oid>) -> Result<()> {
+    /// Looks whether what is at `here` goes on from what is known to be hers; what is new there is somebody else's, on top
+    /// of what is `below` this position.
+    fn meet(&mut self, here: Option<Oid>, below: u64) -> Result<()> {
         let Some(anchor) = &self.anchor else {
             // nothing is known yet, so this is hers
             if let (Some(writer), Some(branch), Some(here)) = (&self.writer, &self.branch, here) {
@@ -48,6 +49,8 @@ impl Repository {
         if let Some(here) = here.filter(|here| !self.is_lost && *here != known) {
             let anchor = Anchor { head: here, ..anchor.clone() };
             if let Some(writer) = &self.writer {
+                // who lets go of what is below leaves the anchor where it is then
+                self.progress.change(|state| state.anchored = below);
                 writer.log().drop_anchor(&anchor)?;
             }
             self.strange.push((known, here));
@@ -225,7 +228,8 @@ impl Repository {
             let branch = self.branch.clone().unwrap_or_default();
             let branch = self.anchor.take().map_or(branch, |anchor| anchor.branch);
             self.anchor = Some(Anchor::at(&branch, base));
-            self.meet(here)?;
+            let first = self.unapplied.front().map_or(self.position, |write| write.record.position - 1);
+            self.meet(here, below.unwrap_or(first))?;
         }
         let known = self.unapplied.iter().rfind(|write| below == Some(write.record.position));
         let known = known.map(|write| (write.record.id, write.record.about.versions));

@@ -164,6 +164,21 @@ fn a_commit_by_hand_meanwhile_stays_below_and_what_was_answered_leads_to_what_st
 }
 
 #[test]
+fn a_commit_by_hand_on_what_is_not_let_go_of_yet_is_told_once() {
+    let root = tempfile::tempdir().unwrap();
+    let mut repository = born(root.path());
+    write(&mut repository, "identity.md", "hers\n").unwrap();
+    let theirs = commit_by_hand(root.path(), "name.md", "theirs\n", true);
+    repository.end_batch();
+    assert_eq!(repository.commit().unwrap(), Some(theirs.clone()));
+    assert_eq!(repository.take_strange().len(), 1);
+    drop(repository);
+    let mut repository = open(root.path());
+    assert_eq!(repository.anchor().unwrap().head.to_string(), theirs);
+    assert_eq!(repository.take_strange(), []);
+}
+
+#[test]
 fn another_history_put_in_place_meanwhile_costs_no_word_and_is_never_taken_for_hers() {
     for is_down in [true, false] {
         let root = tempfile::tempdir().unwrap();
