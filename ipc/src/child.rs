@@ -140,6 +140,8 @@ where
 
 fn stop_on_signals(stop: &CancellationToken) -> Result<(), Fault> {
     use tokio::signal::unix::{SignalKind, signal};
+    // a file that may grow no further is an error of that write, not the end of the process; a handler stays once it is set
+    drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map_err(Fault::again)?);
     for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
         let mut signals = signal(kind).map_err(Fault::again)?;
         let stop = stop.clone();

@@ -8,7 +8,7 @@ use crate::{
     entries::{self, Log},
     input::Wish,
     portrait,
-    repository::{Change, RepositoryError, Root, workfile::look},
+    repository::{Change, RepositoryError, Root, cause, workfile::look},
     sheet::{Kind, Sheet},
     slug::Slug,
 };
@@ -51,7 +51,7 @@ impl NotWritten {
         match self {
             Self::Refused(reason) => reason,
             Self::Failed(error) => {
-                let error = ipc::exit::chain(&error);
+                let error = cause::sentence(&error);
                 error!(error, "the soul could not be written or read");
                 format!("this was not done: {error}")
             }

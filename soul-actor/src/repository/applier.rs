@@ -18,7 +18,7 @@ use std::{
 
 use tracing::{info, warn};
 
-use super::{RepositoryError, Result, accepted::Accepted, hands::Hands, progress::Progress, upkeep::Upkeep};
+use super::{RepositoryError, Result, accepted::Accepted, cause, hands::Hands, progress::Progress, upkeep::Upkeep};
 
 /// How long nothing must come before it is tidied up: longer than the writes of one turn are apart.
 const QUIET: Duration = Duration::from_millis(120);
@@ -193,7 +193,7 @@ impl Work {
                 #[cfg(test)]
                 Err(RepositoryError::Cut) => return Next::End,
                 Err(RepositoryError::Moved) => return self.park(),
-                Err(error) => ipc::exit::chain(&error),
+                Err(error) => cause::sentence(&error),
             };
             if pause == PAUSES.0 {
                 warn!(error, writes = writes.len(), "what was accepted could not be applied; trying again");

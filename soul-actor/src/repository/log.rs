@@ -22,7 +22,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, params}
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Change, RepositoryError, Result, Stranger, Versions, workfile};
+use super::{Change, RepositoryError, Result, Stranger, Versions, cause, workfile};
 
 /// Which layout the database has, as `user_version`.
 const LAYOUT: u32 = 2;
@@ -143,7 +143,7 @@ impl Log {
             log.make_room()?;
             Ok(log)
         };
-        open().map_err(RepositoryError::log("open the log"))
+        open().map_err(|error| cause::of_log("open the log", &place, error))
     }
 
     /// Gives the journal its length before anything is written: a flush of a file that grows also pays for its growing,
@@ -217,7 +217,14 @@ impl Log {
             }
             transaction.commit()
         };
-        append().map_err(RepositoryError::log("write the log"))
+        let appended: rusqlite::Result<()> = append();
+        appended.map_err(|error| cause::of_log("write the log", &self.place, error))
+    }
+
+    /// Writes and flushes what changes nothing: whether the disk takes it.
+    pub(super) fn touch(&mut self) -> Result<()> {
+        let touched = self.connection.execute_batch(&format!("PRAGMA user_version = {LAYOUT}"));
+        touched.map_err(|error| cause::of_log("write the log", &self.place, error))
     }
 
     /// Puts other records in the place of those that are there, which stand under other ids from now on.

@@ -20,6 +20,7 @@
 mod accepted;
 mod adopt;
 mod applier;
+pub(crate) mod cause;
 mod error;
 mod folder;
 mod hands;
@@ -31,6 +32,7 @@ mod object;
 mod pack;
 mod progress;
 mod read;
+mod refusal;
 mod replay;
 mod setup;
 mod strangers;
@@ -200,9 +202,14 @@ impl Repository {
         Ok(repository)
     }
 
-    /// A repository that cannot be opened: the documents are read, and there is no history.
+    /// A repository that cannot be opened: the documents are read, and of the history what can be read.
     pub(crate) fn closed(root: &Path, zone: TimeZone) -> Self {
-        Self::over(root, zone, None)
+        // what git has can be read where it is only the log that cannot be opened
+        let mut repository = Self::over(root, zone, setup::open(root).ok().flatten());
+        if repository.load().is_err() {
+            repository.git = None;
+        }
+        repository
     }
 
     fn over(root: &Path, zone: TimeZone, git: Option<Git>) -> Self {
@@ -263,8 +270,7 @@ impl Repository {
 
     /// What a person should know: why what was accepted cannot be brought into git, or what was found at the start.
     pub(crate) fn notice(&self) -> Option<String> {
-        let trouble = self.progress.now().trouble.map(|why| RepositoryError::Stuck { why }.to_string());
-        trouble.or_else(|| self.notice.clone())
+        self.trouble().or_else(|| self.notice.clone())
     }
 
     /// Whether anything that is in these files now would be changed.
@@ -280,6 +286,11 @@ impl Repository {
     /// Makes ready for a write: a repository where there is none, a first commit where a self is that has none.
     /// Gives the receipt of that commit.
     pub(crate) fn prepare(&mut self, now: Timestamp) -> Result<Option<Receipt>> {
+        let prepared = self.make_ready(now);
+        self.noting(prepared)
+    }
+
+    fn make_ready(&mut self, now: Timestamp) -> Result<Option<Receipt>> {
         if self.git.is_none() {
             make_root(&self.root)?;
             self.git = Some(setup::init(&self.root)?);
@@ -378,7 +389,8 @@ impl Repository {
         message: &Message,
         now: Timestamp,
     ) -> Result<Option<Receipt>> {
-        self.start_writing()?;
+        let begun = self.start_writing();
+        self.noting(begun)?;
         self.look_around()?;
         if let Some(why) = self.progress.now().trouble {
             return Err(RepositoryError::Stuck { why });
@@ -449,7 +461,7 @@ impl Repository {
         self.ticket += 1;
         let appended = Self::append(writer, &batch, &self.progress);
         if let Err(error) = &appended {
-            let why = ipc::exit::chain(error);
+            let why = cause::sentence(error);
             tracing::warn!(
                 error = why,
                 writes = batch.len(),
@@ -462,8 +474,9 @@ impl Repository {
             for accepted in &self.unapplied {
                 self.root.expect(accepted.record.position, &accepted.record.files);
             }
-            return appended;
+            return self.noting(appended);
         }
+        self.progress.change(|state| state.refusing = None);
         let batch: Vec<_> = batch.into_iter().map(Arc::new).collect();
         self.unapplied.extend(batch.iter().cloned());
         let is_hers = !self.is_lost;

@@ -47,6 +47,8 @@ pub(super) struct State {
     pub(super) anchored: u64,
     /// Why it does not go on; it is tried again.
     pub(super) trouble: Option<String>,
+    /// Why the last write could not be made durable, and so was refused; what is looked at again until it works.
+    pub(super) refusing: Option<String>,
     /// Somebody else has moved the branch, and it is for the owner to say what now.
     pub(super) moved: bool,
     /// The thread has ended.
