@@ -138,6 +138,21 @@ impl Checkup<'_> {
         self.history(&git);
         self.foreign(&git);
         self.index(&git);
+        self.kept(&git);
+    }
+
+    /// What was kept before the files were brought to another form.
+    fn kept(&mut self, git: &Git) {
+        let Ok(kept) = git.references_glob("refs/lisa/before-schema-*") else { return };
+        for reference in kept.flatten() {
+            let (Ok(name), Some(commit)) = (reference.name(), reference.target()) else { continue };
+            let what = format!(
+                "her files were brought to another form; as they were before, `{name}` keeps them (`{}`)",
+                short(&commit.to_string())
+            );
+            let remedy = "nothing is to be done; `lisa soul rollback --commit` with the commit that `lisa soul history` calls `migrate` goes back";
+            self.findings.push(found(Severity::Note, ".git", &what, remedy));
+        }
     }
 
     /// Locks of git that nobody holds: we have the kernel's lock, and a git command takes a moment.

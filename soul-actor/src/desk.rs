@@ -8,6 +8,10 @@
 //! a person asks for (why, roll-back, check) and what a person did (edits from outside) is in `deeds`.
 
 mod deeds;
+mod migrating;
+#[cfg(test)]
+mod stage;
+mod trouble;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -224,11 +228,12 @@ impl Desk {
 
     /// Whether something is on its way to git.
     pub(crate) fn is_unsettled(&self) -> bool {
-        self.repository.is_unsettled()
+        self.repository.is_unsettled() || self.repository.is_refusing()
     }
 
     /// Helps along what is on its way to git and needs the owner's word.
     pub(crate) fn tend(&mut self) {
+        self.repository.try_again();
         if let Err(error) = self.repository.versions() {
             error!(
                 error = ipc::exit::chain(&error),
@@ -443,6 +448,7 @@ impl Desk {
         if let Some(adopted) = self.repository.prepare(now)? {
             self.tell(&adopted);
         }
+        self.migrate(now)?;
         for change in &plan.changes {
             self.take_edit(&change.path, now)?;
         }

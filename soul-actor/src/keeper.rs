@@ -54,6 +54,8 @@ pub(crate) struct Beginning {
     pub(crate) desk: Desk,
     /// Who is told of commits.
     pub(crate) notices: Notices<Soul>,
+    /// Rung when there is something else to say of how the desk is.
+    pub(crate) bell: mpsc::Sender<()>,
 }
 
 /// The way to the desk.
@@ -70,13 +72,13 @@ impl Actor for Keeper {
     async fn pre_start(
         &self,
         myself: ActorRef<KeeperMsg>,
-        Beginning { desk, notices }: Beginning,
+        Beginning { desk, notices, bell }: Beginning,
     ) -> Result<KeeperState, ActorProcessingErr> {
         // bounded by the server: so many connections, each with so many requests in flight
         let (questions, asked) = mpsc::channel();
         let thread = thread::Builder::new().name("desk".to_owned()).spawn(move || {
             let _gone = TellWhenGone(myself);
-            work(desk, &asked, &notices);
+            work(desk, &asked, &notices, &bell);
         })?;
         Ok(KeeperState { questions: Some(questions), thread: Some(thread) })
     }
@@ -121,9 +123,20 @@ const TENDING: Duration = Duration::from_millis(200);
 
 /// The desk's thread: all questions that are there, one after the other, then one flush, then their answers; until nobody
 /// can ask any more. Nobody is waited for: under load batches form by themselves.
-fn work(mut desk: Desk, asked: &mpsc::Receiver<Box<Question>>, notices: &Notices<Soul>) {
-    let mut answers = Vec::new();
+fn work(
+    mut desk: Desk,
+    asked: &mpsc::Receiver<Box<Question>>,
+    notices: &Notices<Soul>,
+    bell: &mpsc::Sender<()>,
+) {
+    let (mut answers, mut trouble) = (Vec::new(), desk.trouble());
     loop {
+        let now = desk.trouble();
+        if now != trouble {
+            // where nobody watches nobody is told
+            let _ = bell.send(());
+            trouble = now;
+        }
         let first = if desk.is_unsettled() {
             match asked.recv_timeout(TENDING) {
                 Err(RecvTimeoutError::Timeout) => {

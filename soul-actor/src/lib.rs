@@ -7,6 +7,7 @@
 //!  document, slug    which documents there are, and their budgets       answered     what was asked before
 //!  sheet, entries    the forms of the files; injective                  held         values, opinions, desires
 //!  seed, birth       the first documents                                seal         the original's tamper hashes
+//!  migrate           an older form of the files, brought to ours     neighbour    a running original, and its locks
 //!  portrait, reading what a prompt shows, what a model is read          plan         what a wish comes to
 //! ```
 //!
@@ -26,6 +27,7 @@ mod held;
 mod input;
 mod keeper;
 mod message;
+mod migrate;
 mod neighbour;
 mod outside;
 mod plan;
@@ -65,7 +67,8 @@ use crate::{
     desk::{Clock, Desk},
     grant::{Grant, RunKey},
     keeper::{Beginning, Keeper, KeeperMsg},
-    repository::{Repository, RepositoryError},
+    outside::Bell,
+    repository::{Repository, RepositoryError, cause},
     service::Front,
 };
 
@@ -84,7 +87,7 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
     if !soul.notices.is_empty() {
         tell(&soul.notices);
     }
-    outside::watch(brief.home().soul(), soul.keeper.clone(), tell);
+    outside::watch(brief.home().soul(), soul.keeper.clone(), soul.bell.take(), tell);
     report_ready();
     tokio::select! {
         () = stop.cancelled() => {}
@@ -165,7 +168,7 @@ fn open(root: &Path, zone: TimeZone, key: RunKey, clock: Clock) -> Result<Desk, 
         Ok(repository) => Ok(Desk::new(repository, zone, key, clock)),
         Err(error @ RepositoryError::InTheWay { .. }) => Err(Fault::configuration(error)),
         Err(error) => {
-            let why = ipc::exit::chain(&error);
+            let why = cause::sentence(&error);
             tracing::error!(error = why, "the repository cannot be opened; she can be read, not changed");
             Ok(Desk::reading(root, zone, key, clock, why))
         }
@@ -178,6 +181,7 @@ struct Serving {
     desk: JoinHandle<()>,
     server: JoinHandle<()>,
     notices: Vec<String>,
+    bell: Bell,
     _lock: File,
 }
 
@@ -196,7 +200,8 @@ impl Serving {
             opening.await.map_err(|error| Fault { exit: Exit::Bug, source: error.into() })??;
 
         let listeners = Notices::<Soul>::default();
-        let beginning = Beginning { desk, notices: listeners.clone() };
+        let bell = Bell::default();
+        let beginning = Beginning { desk, notices: listeners.clone(), bell: bell.ringer() };
         let (keeper, desk) = Actor::spawn(None, Keeper, beginning).await.map_err(Fault::again)?;
         let endpoint = Endpoint::listen(&run.socket(Role::Soul)).await.map_err(|error| match error {
             EndpointError::Held { .. } => Fault::again(error),
@@ -205,7 +210,7 @@ impl Serving {
         let front = Arc::new(Front { keeper: keeper.clone() });
         let server = tokio::spawn(serve::<Soul, _>(endpoint, brief.door(), front, listeners));
         info!(notices = notices.len(), "the soul serves");
-        Ok(Self { keeper, desk, server, notices, _lock: lock })
+        Ok(Self { keeper, desk, server, notices, bell, _lock: lock })
     }
 
     /// Takes no more questions, finishes those it has, and closes the repository before it lets go of the lock.

@@ -2,10 +2,10 @@
 //!
 //! Its locks (`.write.lock`, `.git-write.lock`: `{"pid", "ts"}`, made by linking a finished file) are honoured always: while
 //! one is fresh and its process lives we wait, and then say who it is. Ours are made only in a home that the original
-//! gave birth to, since nobody else looks for them.
+//! gave birth to, also after it was migrated, since nobody else looks for them.
 
 use std::{
-    io::Write as _,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -13,7 +13,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::{repository::workfile::look, seed};
+use crate::{migrate, repository::workfile::look, seed};
 
 /// The order in which the original takes them.
 const LOCKS: [&str; 2] = [".write.lock", ".git-write.lock"];
@@ -48,7 +48,7 @@ impl Neighbour {
         let started = Instant::now();
         let shared = *self.born_by_original.get_or_insert_with(|| {
             let seed = look(root, seed::PATH).ok().flatten();
-            seed.is_some_and(|bytes| seed::schema(&bytes).is_none())
+            seed.is_some_and(|bytes| seed::schema(&bytes).is_none()) || migrate::was_of_the_original(root)
         });
         let mut held = Held(Vec::new());
         for name in LOCKS {
@@ -65,14 +65,19 @@ impl Neighbour {
                     Some(_) => std::thread::park_timeout(PAUSE),
                     None if !shared => break,
                     None => {
-                        // what is left here is stale, and a home we cannot lock in cannot be written in either
+                        // what is left here is stale
                         let _ = std::fs::remove_file(&place);
-                        if link(root, &place, now).is_ok() {
-                            held.0.push(place);
-                            break;
-                        }
-                        if Instant::now() >= deadline {
-                            break;
+                        match link(root, &place, now) {
+                            Ok(()) => {
+                                held.0.push(place);
+                                break;
+                            }
+                            // it was faster, and is waited for
+                            Err(error)
+                                if error.kind() == io::ErrorKind::AlreadyExists
+                                    && Instant::now() < deadline => {}
+                            // a home we cannot lock in cannot be written in either, which the write will say
+                            Err(_) => break,
                         }
                         std::thread::park_timeout(PAUSE);
                     }
@@ -116,7 +121,7 @@ fn lives(pid: u32) -> bool {
     })
 }
 
-fn link(root: &Path, place: &Path, now: Timestamp) -> std::io::Result<()> {
+fn link(root: &Path, place: &Path, now: Timestamp) -> io::Result<()> {
     let mut made = tempfile::Builder::new().prefix(".lisa-").suffix(".tmp").tempfile_in(root)?;
     made.write_all(json!({"pid": std::process::id(), "ts": now.as_millisecond()}).to_string().as_bytes())?;
     std::fs::hard_link(made.path(), place)

@@ -195,11 +195,39 @@ fn stamp(place: &Path) -> Option<Stamp> {
     })
 }
 
+/// The bell that has the watcher look at once, and say what is different. It is rung by folders that changed and by a desk
+/// that writes no more, or again.
+pub(crate) struct Bell(mpsc::Sender<()>, Option<mpsc::Receiver<()>>);
+
+impl Default for Bell {
+    fn default() -> Self {
+        let (ringer, heard) = mpsc::channel();
+        Self(ringer, Some(heard))
+    }
+}
+
+impl Bell {
+    /// What rings it.
+    pub(crate) fn ringer(&self) -> mpsc::Sender<()> {
+        self.0.clone()
+    }
+
+    /// The bell itself, for the one who listens; whoever asks again is given one that nobody rings.
+    pub(crate) fn take(&mut self) -> Self {
+        Self(self.0.clone(), self.1.take())
+    }
+}
+
 /// Looks whenever something moved in the folders of the self, until the keeper is gone; `tell` hears the notices when
 /// they change.
-pub(crate) fn watch(root: PathBuf, keeper: ActorRef<KeeperMsg>, tell: impl Fn(&[String]) + Send + 'static) {
+pub(crate) fn watch(
+    root: PathBuf,
+    keeper: ActorRef<KeeperMsg>,
+    Bell(hints, heard): Bell,
+    tell: impl Fn(&[String]) + Send + 'static,
+) {
+    let Some(heard) = heard else { return };
     let watching = move || {
-        let (hints, heard) = mpsc::channel();
         let hint = move |event: notify::Result<notify::Event>| {
             if event.map_or(true, |event| is_a_change(event.kind)) {
                 // nobody listens any more when this process ends

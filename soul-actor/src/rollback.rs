@@ -13,6 +13,7 @@ use jiff::{Timestamp, civil::Date};
 use crate::{
     blame::counts,
     document::{Document, Scope},
+    migrate,
     plan::{NotWritten, Plan},
     repository::{Change, Repository, short, subject, workfile::look},
     seal, seed,
@@ -186,8 +187,10 @@ fn commit_undone(repository: &Repository, commit: &str, hand: Hand) -> Result<Fo
         .into());
     };
     let (mut left, mut wanted) = (Vec::new(), Wanted::new());
+    // of a migration the process's own files are what there is to bring back
+    let is_migration = entry.op == migrate::OP && hand == Hand::Persons;
     for file in changed {
-        if is_ours(&file.path) {
+        if is_ours(&file.path) && !(is_migration && file.path != seal::PATH) {
             continue;
         }
         if grows(&file.path) && hand == Hand::Hers {

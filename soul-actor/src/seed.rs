@@ -1,5 +1,7 @@
 //! The seed: what is drawn at birth and never again, in the original's form.
 
+use std::ops::Range;
+
 use ipc::{
     contract::soul::BigFive,
     digest::{hex, sha256_hex},
@@ -10,8 +12,11 @@ use serde_json::{Value, json};
 /// Where it lies. That it is there means that she is born, so it is written last.
 pub(crate) const PATH: &str = "seed.json";
 
+/// The field that names the form.
+const FORM: &str = "soulSchemaVersion";
+
 /// Which form the files of a soul have.
-const SCHEMA_VERSION: u32 = 1;
+pub(crate) const SCHEMA_VERSION: u32 = 1;
 
 /// What was drawn.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,15 +79,115 @@ pub(crate) fn read(bytes: &[u8]) -> (Option<String>, Option<BigFive>) {
 
 /// The version of the form of the files that a seed file names; the original's names none.
 pub(crate) fn schema(bytes: &[u8]) -> Option<u64> {
-    serde_json::from_slice::<Value>(bytes).ok()?["soulSchemaVersion"].as_u64()
+    serde_json::from_slice::<Value>(bytes).ok()?[FORM].as_u64()
+}
+
+/// The form the files have, 0 where the seed names none; nothing where the seed is torn, or names what is no form.
+pub(crate) fn form(bytes: &[u8]) -> Option<u64> {
+    match serde_json::from_slice::<Value>(bytes).ok()?.as_object()?.get(FORM) {
+        None => Some(0),
+        Some(version) => version.as_u64(),
+    }
 }
 
 /// Why a soul of this seed may only be read, if so.
 pub(crate) fn too_new(bytes: &[u8]) -> Option<String> {
-    let version = schema(bytes).filter(|version| *version > u64::from(SCHEMA_VERSION))?;
+    let seed: Value = serde_json::from_slice(bytes).ok()?;
+    let version = seed.get(FORM)?;
+    if version.as_u64().is_some_and(|version| version <= u64::from(SCHEMA_VERSION)) {
+        return None;
+    }
     Some(format!(
         "her files have the form {version}, and this Lisa knows those up to {SCHEMA_VERSION}; install the newer one; she can be read, not changed"
     ))
+}
+
+/// The seed with the form it names from now on, and every other byte of it as it was: what others keep in it is theirs.
+/// Nothing where it is no object.
+pub(crate) fn stamp(bytes: &[u8], form: u64) -> Option<Vec<u8>> {
+    let seed: Value = serde_json::from_slice(bytes).ok()?;
+    let seed = seed.as_object()?;
+    let (place, text) = match seed.contains_key(FORM) {
+        true => (members(bytes).into_iter().rfind(|member| member.is_named(FORM))?.value, form.to_string()),
+        false => {
+            let end = bytes.iter().rposition(|byte| *byte == b'}')?;
+            let Some(last) = members(bytes).pop() else {
+                return Some(
+                    [bytes.get(..end)?, format!("\"{FORM}\":{form}").as_bytes(), bytes.get(end..)?].concat(),
+                );
+            };
+            // as the last of the others is written: on a line of its own or not, with a space behind the colon or not
+            let lead = String::from_utf8_lossy(bytes.get(last.lead)?).into_owned();
+            let gap = String::from_utf8_lossy(bytes.get(last.gap)?).into_owned();
+            (last.value.end..last.value.end, format!(",{lead}\"{FORM}\":{gap}{form}"))
+        }
+    };
+    Some([bytes.get(..place.start)?, text.as_bytes(), bytes.get(place.end..)?].concat())
+}
+
+/// Where a member of an object stands: the blanks before it, its name, the blanks behind its colon, its value.
+struct Member {
+    lead: Range<usize>,
+    name: Vec<u8>,
+    gap: Range<usize>,
+    value: Range<usize>,
+}
+
+impl Member {
+    fn is_named(&self, name: &str) -> bool {
+        serde_json::from_slice::<String>(&self.name).is_ok_and(|said| said == name)
+    }
+}
+
+/// The members of the object that `bytes` is known to be.
+fn members(bytes: &[u8]) -> Vec<Member> {
+    let blank = |mut at: usize| {
+        while bytes.get(at).is_some_and(u8::is_ascii_whitespace) {
+            at += 1;
+        }
+        at
+    };
+    // the end of a text whose opening quote is at `at`
+    let text = |mut at: usize| {
+        at += 1;
+        while let Some(byte) = bytes.get(at).filter(|byte| **byte != b'"') {
+            at += if *byte == b'\\' { 2 } else { 1 };
+        }
+        at + 1
+    };
+    // the end of a value: where the object goes on or ends
+    let value = |mut at: usize| {
+        let (mut depth, mut end) = (0_u32, at);
+        while let Some(byte) = bytes.get(at) {
+            match byte {
+                b'"' => at = text(at) - 1,
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' if depth > 0 => depth -= 1,
+                b',' | b'}' if depth == 0 => break,
+                _ => {}
+            }
+            at += 1;
+            if !bytes.get(at - 1).is_some_and(u8::is_ascii_whitespace) {
+                end = at;
+            }
+        }
+        (end, at)
+    };
+    let mut found = Vec::new();
+    let mut at = blank(0) + 1;
+    loop {
+        let start = blank(at);
+        if bytes.get(start) != Some(&b'"') {
+            return found;
+        }
+        let named = text(start);
+        let colon = blank(named) + 1;
+        let first = blank(colon);
+        let (last, next) = value(first);
+        let name = bytes.get(start..named).unwrap_or_default().to_vec();
+        found.push(Member { lead: at..start, name, gap: colon..first, value: first..last });
+        at = next + 1;
+    }
 }
 
 /// Host and user, as the original joins them.
@@ -95,6 +200,87 @@ pub(crate) fn whereabouts() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_stamp_is_written_as_the_rest_is_and_touches_nothing_else() {
+        let check = |seed: &str, expected: &str| {
+            let stamped = stamp(seed.as_bytes(), 1).map(|bytes| String::from_utf8(bytes).unwrap());
+            assert_eq!(stamped.unwrap_or_default(), expected, "{seed}");
+        };
+        check("{\n  \"a\": 1\n}", "{\n  \"a\": 1,\n  \"soulSchemaVersion\": 1\n}");
+        check(
+            "{\r\n\t\"a\" : [1, {}]\r\n}\r\n",
+            "{\r\n\t\"a\" : [1, {}],\r\n\t\"soulSchemaVersion\": 1\r\n}\r\n",
+        );
+        check("{\"a\":\"}\\\",\"}", "{\"a\":\"}\\\",\",\"soulSchemaVersion\":1}");
+        check("{}", "{\"soulSchemaVersion\":1}");
+        check(" { } ", " { \"soulSchemaVersion\":1} ");
+        check("{\"soulSchemaVersion\": 0 , \"b\": 1e400000}", "");
+        check(
+            "{\"soul\\u0053chemaVersion\": 0 , \"b\": 1.50}",
+            "{\"soul\\u0053chemaVersion\": 1 , \"b\": 1.50}",
+        );
+        check(
+            "{\"x\":{\"soulSchemaVersion\":3}}",
+            "{\"x\":{\"soulSchemaVersion\":3},\"soulSchemaVersion\":1}",
+        );
+        for none in ["", "torn", "[]", "7", "{\"a\":1", "\u{feff}{}"] {
+            check(none, "");
+        }
+        assert_eq!(
+            (form(b"{}"), form(b"{\"soulSchemaVersion\":3}"), form(b"torn")),
+            (Some(0), Some(3), None)
+        );
+        assert!(
+            too_new(b"{\"soulSchemaVersion\":\"2026-1\"}").unwrap().contains("2026-1"),
+            "no form of ours"
+        );
+    }
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec((any::<String>(), inner), 0..4)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_others_keep_in_a_seed_survives_a_stamp_byte_for_byte(
+            mut members in prop::collection::vec((any::<String>(), json()), 0..6),
+            pretty in any::<bool>(),
+            (before, behind) in ("[ \\n\\t\\r]{0,3}", "[ \\n\\t\\r]{0,3}"),
+            known in prop::option::of((0..6_usize, 0..9_u64)),
+        ) {
+            if let Some((at, form)) = known {
+                members.insert(at.min(members.len()), (FORM.to_owned(), form.into()));
+            }
+            let seed = Value::Object(members.into_iter().collect());
+            let text = if pretty { serde_json::to_string_pretty(&seed) } else { serde_json::to_string(&seed) };
+            let text = format!("{before}{}{behind}", text.unwrap());
+            let stamped = String::from_utf8(stamp(text.as_bytes(), 10).unwrap()).unwrap();
+            let mut expected = seed.clone();
+            expected[FORM] = json!(10);
+            let read: Value = serde_json::from_str(&stamped).unwrap();
+            // the order of the fields counts
+            prop_assert_eq!(read.to_string(), expected.to_string());
+            // what is in common at the beginning and at the end is all there was, but for an old number
+            let common = |a: &mut dyn Iterator<Item = (u8, u8)>| a.take_while(|(a, b)| a == b).count();
+            let first = common(&mut text.bytes().zip(stamped.bytes()));
+            let last = common(&mut text.bytes().rev().zip(stamped.bytes().rev()));
+            prop_assert!(first + last + usize::from(known.is_some()) >= text.len(), "{} {}", text, stamped);
+        }
+    }
 
     #[test]
     fn the_temperament_follows_from_the_randomness_as_in_the_original() {

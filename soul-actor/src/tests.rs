@@ -554,10 +554,12 @@ fn a_home_of_the_original_is_only_looked_at_until_she_changes_herself() {
             ["desires/MixedCase.md"],
             "the old name is kept, whatever the case it is asked by"
         );
-        assert_eq!((written.sequence, written.prompt_version), (2, 2));
+        assert_eq!((written.sequence, written.prompt_version), (3, 2));
+        let ops = [life.changed().await.op, life.changed().await.op, life.changed().await.op];
         assert_eq!(
-            (life.changed().await.op.as_str(), life.changed().await.op.as_str()),
-            ("migration", "desire")
+            ops,
+            ["migration", "migrate", "desire"],
+            "taken under git as it was, then brought to our form"
         );
         life.wrote("soul_patch", json!({"field": "name", "content": "Lina"})).await;
         life.status().await;

@@ -182,7 +182,7 @@ fn no_configuration_and_no_environment_of_this_machine_reaches_her_repository() 
         ));
         soul.ask(&Request::Status, PATIENCE).await.unwrap();
         let log = world.git(&["log", "--format=%an %ae %cn %ce"]);
-        assert_eq!(log, "Lisa lisa@self Lisa lisa@self\n".repeat(2));
+        assert_eq!(log, "Lisa lisa@self Lisa lisa@self\n".repeat(3));
         assert!(
             world.git(&["ls-tree", "-r", "--name-only", "HEAD"]).contains("values/x.md"),
             "nobody's excludes"

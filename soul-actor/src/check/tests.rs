@@ -28,6 +28,8 @@ fn git(root: &Path, arguments: &[&str]) -> String {
         .args(arguments)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_NOSYSTEM", "1")
+        // the clock of these tests, which others' commits are made by too
+        .envs([("GIT_AUTHOR_DATE", "2026-11-30T12:00:00Z"), ("GIT_COMMITTER_DATE", "2026-11-30T12:00:00Z")])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

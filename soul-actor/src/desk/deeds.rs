@@ -15,7 +15,7 @@ use crate::{
     neighbour, outside,
     plan::NotWritten,
     portrait,
-    repository::{Change, Repository, anchor_of, short, subject, workfile::look},
+    repository::{Change, Repository, anchor_of, cause, short, subject, workfile::look},
     rollback::{self, Hand, Target, Undoing},
     seal, seed,
 };
@@ -137,7 +137,13 @@ impl Desk {
     /// Looks for what others did to the files and the history.
     pub(super) fn look_outside(&mut self, grant: Grant, now: Timestamp) -> Result<Reply, NotWritten> {
         grant.permits(Deed::Look)?;
-        let again = if self.is_adopted() { self.take_edits(now)? } else { false };
+        let again = if self.is_adopted() {
+            self.take_edits(now)?
+        } else {
+            // what was in the way of a first write may be gone
+            let _ = self.unhindered();
+            false
+        };
         Ok(Reply::Looked { notices: self.notices(), again })
     }
 
@@ -201,6 +207,7 @@ impl Desk {
         if self.is_clear {
             return Ok(());
         }
+        self.reopen();
         if let Some(why) = &self.broken {
             return Err(format!("nothing is written while the repository is broken: {why}").into());
         }
@@ -208,6 +215,9 @@ impl Desk {
         self.outside.hindrance = seed.as_deref().and_then(seed::too_new);
         if self.outside.hindrance.is_none() && self.is_adopted() {
             self.outside.hindrance = self.look_at_history()?;
+        }
+        if self.outside.hindrance.is_none() {
+            self.outside.hindrance = self.clock_is_wrong();
         }
         if let Some(why) = &self.outside.hindrance {
             return Err(why.clone().into());
@@ -303,7 +313,7 @@ impl Desk {
             drop(std::mem::replace(&mut self.repository, Repository::closed(&root, self.zone.clone())));
             (self.repository, self.broken) = match Repository::open(&root, self.zone.clone()) {
                 Ok(repository) => (repository, None),
-                Err(error) => (Repository::closed(&root, self.zone.clone()), Some(ipc::exit::chain(&error))),
+                Err(error) => (Repository::closed(&root, self.zone.clone()), Some(cause::sentence(&error))),
             };
             if let Some(anchor) = anchor.filter(|_| self.broken.is_none()) {
                 self.repository.settle_on(anchor)?;
@@ -329,7 +339,7 @@ impl Desk {
 
     fn check_files(&mut self, repair: bool, now: Timestamp) -> Result<Vec<check::Found>, NotWritten> {
         let root = self.repository.root().to_path_buf();
-        let mut findings = Vec::new();
+        let mut findings: Vec<_> = self.check_clock(repair)?.into_iter().collect();
         if let Err(why) = self.unhindered() {
             let why = why.sentence();
             findings.push(check::found(Severity::Broken, ".git", &why, "nothing is written until then"));

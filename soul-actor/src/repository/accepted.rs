@@ -1,7 +1,8 @@
 //! Accepting a change: the commit it makes on top of the newest one, computed in memory.
 //!
 //! A commit's time is never before its parent's: a clock that went back is taken as standing still, because what walks a
-//! history by time must not lose its way. The request is accepted all the same.
+//! history by time must not lose its way. The request is accepted all the same. What the clock really said is kept as the
+//! time of the author, so that a clock that went back far is noticed before the next write.
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use super::{
     object::{self, Kind, Object},
     setup,
 };
+use crate::message::Said;
 
 /// What a prompt shows: files and folders in the root.
 const SHOWN: [&str; 7] =
@@ -29,6 +31,8 @@ pub(super) struct Head {
     pub(super) folder: Arc<Folder>,
     /// Its time, in seconds.
     pub(super) time: i64,
+    /// What the clock said when it was made, in seconds, where it says that it is hers: other clocks are not this one.
+    pub(super) clock: Option<i64>,
     /// Its versions.
     pub(super) versions: Versions,
 }
@@ -74,14 +78,23 @@ impl When {
 impl Head {
     /// Before the first commit.
     pub(super) fn unborn() -> Self {
-        Self { id: None, folder: Arc::new(Folder::empty()), time: 0, versions: Versions::default() }
+        Self {
+            id: None,
+            folder: Arc::new(Folder::empty()),
+            time: 0,
+            clock: None,
+            versions: Versions::default(),
+        }
     }
 
     /// Reads a commit, of which the versions are known.
     pub(super) fn load(git: &Git, id: Oid, versions: Versions) -> Result<Self, git2::Error> {
         let commit = git.find_commit(id)?;
         let folder = Arc::new(Folder::load(git, commit.tree_id())?);
-        Ok(Self { id: Some(id), folder, time: commit.time().seconds(), versions })
+        let is_hers = commit.message().is_ok_and(|said| !Said::parse(said).origin.is_empty());
+        let clock = is_hers.then(|| commit.author().when().seconds());
+        let time = commit.time().seconds();
+        Ok(Self { id: Some(id), folder, time, clock, versions })
     }
 
     /// The commit of `changes` on top of this one; none where nothing changes.
@@ -96,18 +109,19 @@ impl Head {
         if folder.id == self.folder.id {
             return None;
         }
-        let when = when.not_before(self.time);
+        let (said, when) = (when.not_before(0).render(), when.not_before(self.time));
         let stamp = when.render();
         Some(self.commit(folder, blobs, made, changes.to_vec(), when.seconds, position, |tree, parent| {
             let who = format!("{} <{}>", setup::NAME, setup::EMAIL);
-            object::commit(tree, parent, &who, &stamp, text)
+            object::commit(tree, parent, &who, [&said, &stamp], text)
         }))
     }
 
     /// The bytes of a first commit of a tree that is there.
     pub(super) fn adopting(&self, tree: Oid, text: &str, when: When) -> Vec<u8> {
         let who = format!("{} <{}>", setup::NAME, setup::EMAIL);
-        object::commit(tree, self.id, &who, &when.not_before(self.time).render(), text)
+        let stamp = when.not_before(self.time).render();
+        object::commit(tree, self.id, &who, [&stamp, &stamp], text)
     }
 
     /// The same commit as a record of the log says, which must come to the same id.
@@ -198,14 +212,21 @@ impl Head {
         let versions = self.versions.next(shown(&self.folder) != shown(&folder));
         let paths = files.iter().map(|file| file.path.clone()).collect();
         let about = About { versions, time, paths, ..About::default() };
+        let clock = author_time(&bytes);
         let record = Record { position, id, parent: self.id, bytes, files, about };
-        let head = Self { id: Some(id), folder: Arc::new(folder), time, versions };
+        let head = Self { id: Some(id), folder: Arc::new(folder), time, clock, versions };
         (head, Accepted { record, objects, blobs })
     }
 }
 
 /// How the message of a commit begins the line that names the id it was answered as.
 const ANSWERED: &str = "Answered-As: ";
+
+/// The seconds of the author's line of a commit.
+fn author_time(commit: &[u8]) -> Option<i64> {
+    let line = commit.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"author "))?;
+    std::str::from_utf8(line).ok()?.rsplit(' ').nth(1)?.parse().ok()
+}
 
 fn shown(folder: &Folder) -> [Option<Oid>; 7] {
     SHOWN.map(|name| folder.entry(name))

@@ -18,7 +18,9 @@ use std::{
 
 use tracing::{info, warn};
 
-use super::{RepositoryError, Result, accepted::Accepted, cause, hands::Hands, progress::Progress, upkeep::Upkeep};
+use super::{
+    RepositoryError, Result, accepted::Accepted, cause, hands::Hands, progress::Progress, upkeep::Upkeep,
+};
 
 /// How long nothing must come before it is tidied up: longer than the writes of one turn are apart.
 const QUIET: Duration = Duration::from_millis(120);

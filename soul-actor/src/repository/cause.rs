@@ -38,10 +38,7 @@ pub(crate) fn sentence(error: &RepositoryError) -> String {
 
 /// Whether it is the disk that does not take a write, rather than something that lies there or somebody who was faster.
 pub(super) fn is_of_the_disk(error: &RepositoryError) -> bool {
-    matches!(
-        error,
-        RepositoryError::File { .. } | RepositoryError::Git { .. } | RepositoryError::Log { .. }
-    )
+    matches!(error, RepositoryError::File { .. } | RepositoryError::Git { .. } | RepositoryError::Log { .. })
 }
 
 /// An error of the log at `place`, with the system's own reason where it is one of the disk.

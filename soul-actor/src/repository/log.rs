@@ -140,7 +140,10 @@ impl Log {
             }
             connection.set_prepared_statement_cache_capacity(16);
             let mut log = Self { connection, place: place.clone() };
-            log.make_room()?;
+            if let Err(error) = log.make_room() {
+                // without its length a flush costs more, and a full disk must not keep what is there from being read
+                tracing::warn!(%error, "the log could not be given its length");
+            }
             Ok(log)
         };
         open().map_err(|error| cause::of_log("open the log", &place, error))

@@ -21,11 +21,13 @@ mod accepted;
 mod adopt;
 mod applier;
 pub(crate) mod cause;
+mod clock;
 mod error;
 mod folder;
 mod hands;
 mod history;
 mod index;
+mod keep;
 mod log;
 mod mend;
 mod object;
@@ -165,6 +167,8 @@ pub(crate) struct Repository {
     /// The digests of all requests that made a commit; two that share one cost a question to the index.
     requests: RefCell<Option<HashSet<u64>>>,
     is_configured: bool,
+    /// What the clock said at her newest write, in seconds.
+    clock_said: Option<i64>,
     /// What a person should know about the start.
     notice: Option<String>,
 }
@@ -199,6 +203,7 @@ impl Repository {
                 repository.load()?;
             }
         }
+        repository.clock_said = repository.head.clock;
         Ok(repository)
     }
 
@@ -238,6 +243,7 @@ impl Repository {
             index: RefCell::new(None),
             requests: RefCell::new(None),
             is_configured: false,
+            clock_said: None,
             notice: None,
         }
     }
@@ -411,6 +417,7 @@ impl Repository {
             known.insert(digest(request));
         }
         self.position += 1;
+        self.clock_said = head.clock;
         self.root.expect(self.position, &accepted.record.files);
         let receipt = Receipt {
             commit: accepted.record.id.to_string(),

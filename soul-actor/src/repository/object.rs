@@ -65,10 +65,16 @@ pub(super) fn name(kind: Kind, bytes: &[u8]) -> Oid {
     Oid::from_bytes(&hash.finalize()).expect("a SHA-1 has twenty bytes")
 }
 
-/// The bytes of a commit of ours.
-pub(super) fn commit(tree: Oid, parent: Option<Oid>, who: &str, when: &str, text: &str) -> Vec<u8> {
+/// The bytes of a commit of ours: what the clock said is the time of the author, the other is that of the commit.
+pub(super) fn commit(
+    tree: Oid,
+    parent: Option<Oid>,
+    who: &str,
+    [said, when]: [&str; 2],
+    text: &str,
+) -> Vec<u8> {
     let parent = parent.map(|parent| format!("parent {parent}\n")).unwrap_or_default();
-    format!("tree {tree}\n{parent}author {who} {when}\ncommitter {who} {when}\n\n{text}").into_bytes()
+    format!("tree {tree}\n{parent}author {who} {said}\ncommitter {who} {when}\n\n{text}").into_bytes()
 }
 
 /// Packs bytes as git does: fast, because idle time packs them again. Making one costs more than most objects do.
