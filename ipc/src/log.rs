@@ -7,8 +7,12 @@ use tracing_subscriber::EnvFilter;
 /// Asked twice, the first stands.
 pub fn start() {
     let filter = EnvFilter::try_from_env("LISA_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let lines =
-        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr);
+    // a log that takes no more lines, as on a full disk, is silent: saying so there would be a panic
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(false)
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false);
     // an already installed subscriber is a test's own; it keeps its place
     let _ = lines.try_init();
 }

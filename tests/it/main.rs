@@ -15,3 +15,4 @@ mod old_home;
 mod supervision;
 mod tidy;
 mod torture;
+mod weather;

@@ -10,168 +10,24 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    io::{BufRead as _, BufReader, Write as _},
-    path::{Path, PathBuf},
-    process::{Child, ChildStdout, Command, Stdio},
+    io::Write as _,
+    path::Path,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
 use ipc::{
-    child::Brief,
-    client::{Client, Credentials, Patience},
-    config::Config,
-    contract::soul::{Birth, Call, Called, Reply, Request, RunKind, RunToken, Soul},
-    hello::{Keyring, Role, Secret},
+    client::{Client, Patience},
+    contract::soul::{Called, Reply, Request, RunToken, Soul},
+    hello::Role,
     id::RequestId,
 };
 use serde_json::json;
 
-use crate::stage::secs;
+use crate::stage::{Mount, PATIENCE, Rack, Scratch, call, run, said, say, secs};
 
 /// How many writers write at once.
 const WRITERS: usize = 8;
-/// How long one question may take over all lives; a life takes a tenth of a second to begin.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-/// A soul that is started and killed by hand, and those who write to it.
-struct Rack {
-    home: PathBuf,
-    run: tempfile::TempDir,
-    secrets: Keyring,
-    secret: Secret,
-}
-
-/// A running soul; it dies with the test.
-struct Life {
-    child: Child,
-    _said: BufReader<ChildStdout>,
-}
-
-impl Life {
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    /// Ends it as its supervisor does.
-    fn end(mut self) {
-        drop(self.child.stdin.take());
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Life {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the one place of the torture that starts processes")]
-fn command(program: &str) -> Command {
-    Command::new(program)
-}
-
-fn said(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let output = command(program)
-        .args(arguments)
-        .envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")])
-        .output()
-        .map_err(|error| format!("{program}: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() { Ok(text) } else { Err(format!("{program} {arguments:?}: {text}{errors}")) }
-}
-
-impl Rack {
-    fn new(home: &Path) -> Self {
-        let secrets = [Role::Agent, Role::Heartbeat].map(|role| (role, Secret::fresh())).into();
-        let run = tempfile::Builder::new().prefix("rack-").tempdir().unwrap();
-        Self { home: home.to_owned(), run, secrets, secret: Secret::fresh() }
-    }
-
-    fn brief(&self) -> Brief {
-        Brief {
-            role: Role::Soul,
-            life: 1,
-            home: self.home.clone(),
-            run: self.run.path().to_owned(),
-            secret: self.secret.clone(),
-            keyring: self.secrets.clone(),
-            config: Config::default(),
-        }
-    }
-
-    /// Starts the soul, and waits until it says that it is ready.
-    fn start(&self) -> Life {
-        let log = std::fs::File::options()
-            .create(true)
-            .append(true)
-            .open(self.run.path().join("soul.log"))
-            .unwrap();
-        let mut child = command(env!("CARGO_BIN_EXE_it-soul"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        let mut brief = serde_json::to_vec(&self.brief()).unwrap();
-        brief.push(b'\n');
-        child.stdin.as_mut().unwrap().write_all(&brief).unwrap();
-        let mut said = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        while !line.contains("\"ready\"") {
-            line.clear();
-            let read = said.read_line(&mut line).unwrap();
-            assert!(read > 0, "the soul ended before it was ready\n{}", self.log());
-        }
-        Life { child, _said: said }
-    }
-
-    fn log(&self) -> String {
-        std::fs::read_to_string(self.run.path().join("soul.log")).unwrap_or_default()
-    }
-
-    fn dial(&self, role: Role) -> Client<Soul> {
-        let socket = self.brief().run().socket(Role::Soul);
-        let secret = self.secrets[&role].clone();
-        let credentials = Credentials { role, secret, build: "test".into(), life: 1, notices: false };
-        Client::dial(&socket, credentials).0
-    }
-
-    fn soul(&self) -> PathBuf {
-        self.home.join("soul")
-    }
-
-    fn git(&self, arguments: &[&str]) -> Result<String, String> {
-        let root = self.soul();
-        said("git", &[&["-C", root.to_str().unwrap()], arguments].concat())
-    }
-
-    async fn give_birth(&self) {
-        let soul = self.dial(Role::Agent);
-        let Reply::Conceived { draft, .. } = soul.ask(&Request::Conceive, PATIENCE).await.unwrap() else {
-            panic!()
-        };
-        let birth = Request::Birth(Birth { draft, wording: None, model: "offline".into() });
-        assert!(matches!(soul.ask(&birth, PATIENCE).await.unwrap(), Reply::Born(_)));
-    }
-
-    /// A run of her own time, which writes under another caller.
-    async fn open_run(&self) -> RunToken {
-        let open = Request::OpenRun { kind: RunKind::Heartbeat, task: "torture".into() };
-        match self.dial(Role::Heartbeat).ask(&open, PATIENCE).await.unwrap() {
-            Reply::RunOpened { run } => run,
-            other => panic!("{other:?}"),
-        }
-    }
-}
-
-fn run<F: Future<Output = ()>>(test: F) {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
-}
-
 /// A small generator of numbers: a campaign can be repeated by its seed.
 struct Dice(u64);
 
@@ -180,11 +36,6 @@ impl Dice {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % below
     }
-}
-
-#[expect(clippy::print_stdout, reason = "a campaign that cannot be repeated by its seed proves little")]
-fn say(line: &str) {
-    println!("{line}");
 }
 
 /// The seed of a campaign, which is printed, and how many kills or cuts it has.
@@ -220,10 +71,6 @@ fn value(writer: usize, n: usize, run: Option<RunToken>) -> Request {
         json!({"field": "value", "slug": format!("v-{writer}"), "title": "V", "body": body}),
         run,
     )
-}
-
-fn call(tool: &str, input: serde_json::Value, run: Option<RunToken>) -> Request {
-    Request::Call(Call { tool: tool.into(), input, run, session: None, model: "offline".into() })
 }
 
 /// Writes without end, every other time under the caller of her own time. What a life did not answer is asked of the
@@ -447,33 +294,6 @@ fn b34_eight_writers_of_one_document_are_two_hundred_commits_and_two_hundred_rig
     });
 }
 
-/// A file system of its own, made for a test where that is allowed, and gone with it.
-struct Mount {
-    folder: tempfile::TempDir,
-}
-
-impl Mount {
-    /// Mounts, or says why that cannot be done here.
-    fn new(arguments: &[&str]) -> Result<Self, String> {
-        let folder = tempfile::Builder::new().prefix("mount-").tempdir().unwrap();
-        let at = folder.path().to_str().unwrap().to_owned();
-        said("mount", &[arguments, &[&at]].concat())?;
-        Ok(Self { folder })
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let at = self.folder.path().to_str().unwrap().to_owned();
-        let unmounted = said("umount", &[&at]).or_else(|_| said("umount", &["-l", &at]));
-        assert!(unmounted.is_ok() || std::thread::panicking(), "{unmounted:?}");
-    }
-}
-
 #[test]
 fn killed_while_the_disk_fills_up_nothing_is_lost_and_it_goes_on_when_there_is_room() {
     let disk = match Mount::new(&["-t", "tmpfs", "-o", "size=128m", "tmpfs"]) {
@@ -532,27 +352,6 @@ fn killed_while_the_disk_fills_up_nothing_is_lost_and_it_goes_on_when_there_is_r
         rack.is_whole();
         assert_eq!((verdict.lost, verdict.doubled, verdict.misattributed), (0, 0, 0));
     });
-}
-
-/// A scratch ext4 on a loop device.
-struct Scratch {
-    _folder: tempfile::TempDir,
-    image: String,
-}
-
-impl Scratch {
-    fn new() -> Result<Self, String> {
-        let folder = tempfile::tempdir().unwrap();
-        let image = folder.path().join("disk.img");
-        std::fs::File::create(&image).unwrap().set_len(256 << 20).unwrap();
-        let image = image.to_str().unwrap().to_owned();
-        said("mkfs.ext4", &["-q", "-F", &image])?;
-        Ok(Self { _folder: folder, image })
-    }
-
-    fn mount(&self) -> Result<Mount, String> {
-        Mount::new(&["-o", "loop", &self.image])
-    }
 }
 
 /// Cuts the power of a file system: nothing that is not on the device reaches it any more, the journal included.

@@ -111,7 +111,7 @@ pub(super) fn write_loose(objects: &Path, nursery: &Path, object: &Object) -> io
     }
     let mut file = workfile::unfinished(nursery)?;
     let bytes = Deflater::new().deflate(Vec::new(), &[header.as_bytes(), &object.bytes])?;
-    file.write_all(&bytes)?;
+    file.as_file_mut().write_all(&bytes)?;
     file.persist(&place).map_err(|error| error.error)?;
     Ok(true)
 }

@@ -64,7 +64,7 @@ pub(super) fn write<'a>(
     let named = Oid::from_bytes(&named.finalize()).expect("a SHA-1 has twenty bytes");
     for (bytes, extension) in [(pack, "pack"), (index, "idx")] {
         let mut file = workfile::unfinished(nursery)?;
-        file.write_all(&bytes)?;
+        file.as_file_mut().write_all(&bytes)?;
         file.persist(folder.join(format!("pack-{named}.{extension}"))).map_err(|error| error.error)?;
     }
     Ok(())

@@ -106,7 +106,7 @@ pub(super) fn put(root: &Path, path: &str, bytes: Option<&[u8]>) -> Result<(), R
             make_folder(folder)?;
             let write = || -> io::Result<()> {
                 let mut file = unfinished(folder)?;
-                file.write_all(bytes)?;
+                file.as_file_mut().write_all(bytes)?;
                 file.persist(&place).map_err(|error| error.error)?;
                 Ok(())
             };
@@ -123,7 +123,15 @@ pub(super) fn put(root: &Path, path: &str, bytes: Option<&[u8]>) -> Result<(), R
 /// A fresh unfinished file in `folder`, removed unless it is put in its place.
 pub(super) fn unfinished(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     let (prefix, suffix) = UNFINISHED;
-    tempfile::Builder::new().prefix(prefix).suffix(suffix).tempfile_in(folder)
+    tempfile::Builder::new().prefix(prefix).suffix(suffix).tempfile_in(folder).map_err(plain)
+}
+
+/// The system's own words, without the name of a file that is another one at every try.
+fn plain(error: io::Error) -> io::Error {
+    match error.to_string().split_once(" at path ") {
+        Some((words, _)) => io::Error::new(error.kind(), words),
+        None => error,
+    }
 }
 
 /// Makes a folder that only we may enter, where there is none.
@@ -158,6 +166,7 @@ pub(super) fn unfinished_folder(folder: &Path) -> Result<tempfile::TempDir, Repo
         .prefix(prefix)
         .suffix(suffix)
         .tempdir_in(folder)
+        .map_err(plain)
         .map_err(failed("make a folder in", folder))
 }
 

@@ -1,9 +1,13 @@
 //! What the tests are played on: a world (home, binaries, supervisor), a client of the chat socket, a model server.
 
 mod acp;
+mod disk;
 mod model;
+mod rack;
 mod world;
 
 pub(crate) use acp::{Chat, Reply};
+pub(crate) use disk::{Mount, Scratch, say};
 pub(crate) use model::{Answer, Model, birth_words};
+pub(crate) use rack::{PATIENCE, Rack, call, run, said};
 pub(crate) use world::{World, end, eventually, pause, resume, secs};

@@ -68,7 +68,12 @@ impl Output {
 pub(crate) struct World {
     folder: tempfile::TempDir,
     home: PathBuf,
+    /// Who everything runs as, where that is somebody else than who runs the tests.
+    user: Option<u32>,
 }
+
+/// Whom permissions bind.
+const NOBODY: u32 = 65534;
 
 const BINARIES: [(&str, &str); 6] = [
     ("lisa", env!("CARGO_BIN_EXE_it-lisa")),
@@ -84,12 +89,32 @@ impl World {
     pub(crate) fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("w").tempdir().unwrap();
         let home = folder.path().join("home");
-        let world = Self { folder, home };
+        let world = Self { folder, home, user: None };
         std::fs::create_dir(world.bin()).unwrap();
         for (name, built) in BINARIES {
             place(Path::new(built), &world.bin().join(name));
         }
         world
+    }
+
+    /// A world in which permissions bind, whoever runs the tests.
+    pub(crate) fn of_nobody() -> Self {
+        let mut world = Self::new();
+        if nix::unistd::geteuid().is_root() {
+            // the binaries are links to what was built, and stay whose they are
+            let owner = Some(nix::unistd::Uid::from_raw(NOBODY));
+            nix::unistd::chown(world.folder.path(), owner, None).unwrap();
+            world.user = Some(NOBODY);
+        }
+        world
+    }
+
+    fn as_user(&self, mut command: Command) -> Command {
+        use std::os::unix::process::CommandExt as _;
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
+        command
     }
 
     /// The same world with another place for the home; what was left behind stays running.
@@ -140,7 +165,7 @@ impl World {
             .env("LISA_HOME", &self.home)
             .env("TZ", "UTC")
             .stdin(Stdio::null());
-        command
+        self.as_user(command)
     }
 
     /// Runs `lisa` and waits for its end, which must come.
@@ -183,7 +208,7 @@ impl World {
         #[expect(clippy::disallowed_methods, reason = "the ordinary git looks at the repository")]
         let mut command = Command::new("git");
         command.arg("-C").arg(self.home.join("soul")).args(arguments).stdin(Stdio::null());
-        self.run(command, "").ok()
+        self.run(self.as_user(command), "").ok()
     }
 
     /// Starts Lisa, and returns when everything is ready.
