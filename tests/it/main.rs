@@ -10,6 +10,8 @@ mod conversation;
 mod deaths;
 mod deeds;
 mod heartbeat;
+mod hostile;
+mod isolation;
 mod models;
 mod old_home;
 mod supervision;

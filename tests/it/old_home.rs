@@ -3,9 +3,13 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
-use crate::stage::World;
+use ipc::digest::sha256_hex;
+use serde_json::{Value, json};
+
+use crate::stage::{World, kill_outright};
 
 fn put(root: &Path, path: &str, text: &str) {
     let path = root.join(path);
@@ -165,5 +169,107 @@ fn the_first_write_into_an_old_home_keeps_what_was_there() {
             "{progress}"
         );
         world.git(&["fsck", "--strict"]);
+    }
+}
+
+#[test]
+fn an_old_home_gets_its_form_in_one_commit_of_its_own_and_one_command_goes_back() {
+    for with_git in [true, false] {
+        let world = World::new();
+        original(&world, with_git);
+        let seed_place = world.home().join("soul/seed.json");
+        let before = files(&world.home().join("soul"));
+        world.up_and_born();
+        world.lisa(&["chat", "change your identity to a heron"]).ok();
+        // the commit before has the home as it was, byte for byte
+        let kept = "refs/lisa/before-schema-1";
+        for (path, bytes) in &before {
+            let path = path.strip_prefix(world.home().join("soul")).unwrap().to_str().unwrap();
+            let is_old = path == "soul.lock.json" && with_git;
+            if path.starts_with(".git/") || is_old {
+                continue;
+            }
+            let text = world.git(&["show", &format!("{kept}:{path}")]);
+            assert_eq!(text.as_bytes(), bytes.as_slice(), "{path} (git: {with_git})");
+        }
+        let history = world.lisa(&["soul", "history", "--json"]).json_lines();
+        let ops: Vec<_> = history.iter().map(|entry| entry["op"].as_str().unwrap()).collect();
+        assert_eq!(ops.get(..2), Some(&["patch", "migrate"][..]), "{ops:?}");
+        let migration = &history[1];
+        assert_eq!((&migration["caller"], &migration["origin"]), (&json!("migration"), &json!("migration")));
+        assert!(migration["why"].as_str().unwrap().contains(kept), "{migration}");
+
+        // what the original reads of it is as it was, and what it does not know comes last
+        let (old, new) = (&before[&seed_place], std::fs::read(&seed_place).unwrap());
+        let mut expected: Value = serde_json::from_slice(old).unwrap();
+        expected["soulSchemaVersion"] = json!(1);
+        assert_eq!(serde_json::from_slice::<Value>(&new).unwrap().to_string(), expected.to_string());
+        let stem = old.strip_suffix(b"\n}").unwrap();
+        assert!(new.starts_with(stem), "no byte before it has changed");
+        let checked = world.lisa(&["soul", "check", "--json"]);
+        assert!(checked.stdout.contains(kept), "{checked:?}");
+
+        let commit = migration["commit"].as_str().unwrap();
+        let back = world.lisa(&["soul", "rollback", "--commit", commit, "--yes"]);
+        assert_eq!(back.code, 0, "{back:?}");
+        world.git(&["fsck", "--strict"]);
+        assert_eq!(std::fs::read(&seed_place).unwrap(), *old, "as the original left it");
+        let identity = world.lisa(&["soul", "show", "identity"]).ok();
+        assert!(identity.contains("heron"), "and what came after stays: {identity}");
+    }
+}
+
+#[test]
+fn a_migration_that_is_killed_is_done_or_not_done_and_is_done_once() {
+    for pause in [0, 3, 6, 10, 15, 25] {
+        let world = World::new();
+        original(&world, true);
+        world.up_and_born();
+        let soul = world.pid("soul");
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| world.lisa(&["chat", "change your identity to a heron"]));
+            std::thread::park_timeout(Duration::from_millis(40 + pause));
+            kill_outright(soul);
+            asked.join().unwrap().ok();
+        });
+        let subjects = world.git(&["log", "--format=%s"]);
+        assert_eq!(subjects.matches("migrate: soul via migration").count(), 1, "{subjects}");
+        assert_eq!(subjects.matches("patch: identity.md").count(), 1, "{subjects}");
+        let seed = std::fs::read_to_string(world.home().join("soul/seed.json")).unwrap();
+        assert_eq!(seed.matches("soulSchemaVersion").count(), 1, "{seed}");
+        world.git(&["fsck", "--strict"]);
+    }
+}
+
+#[test]
+fn the_locks_of_a_running_original_are_waited_for_also_after_the_migration() {
+    let world = World::new();
+    original(&world, true);
+    let soul = world.home().join("soul");
+    world.up_and_born();
+    world.lisa(&["chat", "change your identity to a gull"]).ok();
+    world.lisa(&["down"]).ok();
+    world.up();
+    for (name, waiter) in [(".write.lock", "tern"), (".git-write.lock", "plover")] {
+        let lock = soul.join(name);
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        std::fs::write(&lock, json!({"pid": std::process::id(), "ts": now.as_millis()}).to_string()).unwrap();
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::park_timeout(Duration::from_millis(900));
+                std::fs::remove_file(&lock).unwrap();
+            });
+            world.lisa(&["chat", &format!("change your identity to a {waiter}")]).ok();
+        });
+        assert!(began.elapsed() >= Duration::from_millis(850), "{name}: {:?}", began.elapsed());
+        // the answer comes from the soul, which has brought it into the files by then
+        assert!(world.lisa(&["soul", "show", "identity"]).ok().contains(waiter));
+        world.git(&["fsck", "--strict"]);
+        let identity = std::fs::read(soul.join("identity.md")).unwrap();
+        let seal: Value =
+            serde_json::from_slice(&std::fs::read(soul.join("soul.lock.json")).unwrap()).unwrap();
+        assert_eq!(seal["hashes"]["identity.md"], sha256_hex(&identity));
+        assert!(!lock.exists(), "and ours is gone");
     }
 }

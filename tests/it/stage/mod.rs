@@ -10,4 +10,4 @@ pub(crate) use acp::{Chat, Reply};
 pub(crate) use disk::{Mount, Scratch, say};
 pub(crate) use model::{Answer, Model, birth_words};
 pub(crate) use rack::{PATIENCE, Rack, call, run, said};
-pub(crate) use world::{World, end, eventually, pause, resume, secs};
+pub(crate) use world::{World, end, eventually, kill_outright, pause, resume, secs};

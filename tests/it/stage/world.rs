@@ -347,6 +347,11 @@ pub(crate) fn signal(pid: u32, signal: Signal) {
     let _ = kill(Pid::from_raw(i32::try_from(pid).unwrap()), signal);
 }
 
+/// Ends a process outright.
+pub(crate) fn kill_outright(pid: u32) {
+    signal(pid, Signal::SIGKILL);
+}
+
 /// Stops a process where it is.
 pub(crate) fn pause(pid: u32) {
     signal(pid, Signal::SIGSTOP);
