@@ -136,6 +136,11 @@ fn through_everything(text: &str) {
     if !text.is_empty() {
         world.writes("soul_patch", desire, |s, _| both(s), text);
     }
+    let desire =
+        json!({"field": "desire", "slug": "x", "what": text, "sources": ["https://a.example/?q=\u{202e}"]});
+    if !text.is_empty() {
+        world.writes("soul_patch", desire, |s, _| s.desires[0].what.clone(), text);
+    }
     let progress = json!({"slug": "x", "entry": text});
     world.writes("desire_progress_log", progress, |s, _| s.desires[0].progress[0].text.clone(), text);
     world.writes(

@@ -53,6 +53,23 @@ pub(crate) fn sealed(bytes: &[u8]) -> Vec<(String, String)> {
 mod tests {
     use super::*;
 
+    proptest::proptest! {
+        #[test]
+        fn whatever_lies_in_a_seal_besides_and_however_a_file_is_called_it_reads_back(
+            (path, other) in (proptest::prelude::any::<String>(), proptest::prelude::any::<String>()),
+            bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..40),
+        ) {
+            let now: Timestamp = "2026-11-30T12:00:00Z".parse().unwrap();
+            let old = json!({"hashes": {&other: "kept"}, "more": &other}).to_string();
+            let new = renew(Some(old.as_bytes()), &[(&path, Some(&bytes))], now);
+            let sealed = sealed(&new);
+            proptest::prop_assert!(sealed.contains(&(path.clone(), sha256_hex(&bytes))));
+            proptest::prop_assert!(path == other || sealed.contains(&(other.clone(), "kept".to_owned())));
+            let read: Value = serde_json::from_slice(&new).unwrap();
+            proptest::prop_assert_eq!(&read["more"], &json!(other));
+        }
+    }
+
     #[test]
     fn only_the_hash_of_what_was_written_is_renewed() {
         let now: Timestamp = "2026-11-30T12:00:00Z".parse().unwrap();

@@ -107,20 +107,18 @@ pub(crate) fn too_new(bytes: &[u8]) -> Option<String> {
 pub(crate) fn stamp(bytes: &[u8], form: u64) -> Option<Vec<u8>> {
     let seed: Value = serde_json::from_slice(bytes).ok()?;
     let seed = seed.as_object()?;
-    let (place, text) = match seed.contains_key(FORM) {
-        true => (members(bytes).into_iter().rfind(|member| member.is_named(FORM))?.value, form.to_string()),
-        false => {
-            let end = bytes.iter().rposition(|byte| *byte == b'}')?;
-            let Some(last) = members(bytes).pop() else {
-                return Some(
-                    [bytes.get(..end)?, format!("\"{FORM}\":{form}").as_bytes(), bytes.get(end..)?].concat(),
-                );
-            };
-            // as the last of the others is written: on a line of its own or not, with a space behind the colon or not
-            let lead = String::from_utf8_lossy(bytes.get(last.lead)?).into_owned();
-            let gap = String::from_utf8_lossy(bytes.get(last.gap)?).into_owned();
-            (last.value.end..last.value.end, format!(",{lead}\"{FORM}\":{gap}{form}"))
-        }
+    let (place, text) = if seed.contains_key(FORM) {
+        (members(bytes).into_iter().rfind(|member| member.is_named(FORM))?.value, form.to_string())
+    } else {
+        let end = bytes.iter().rposition(|byte| *byte == b'}')?;
+        let Some(last) = members(bytes).pop() else {
+            let only = format!("\"{FORM}\":{form}");
+            return Some([bytes.get(..end)?, only.as_bytes(), bytes.get(end..)?].concat());
+        };
+        // as the last of the others is written: on a line of its own or not, with a space behind the colon or not
+        let lead = String::from_utf8_lossy(bytes.get(last.lead)?).into_owned();
+        let gap = String::from_utf8_lossy(bytes.get(last.gap)?).into_owned();
+        (last.value.end..last.value.end, format!(",{lead}\"{FORM}\":{gap}{form}"))
     };
     Some([bytes.get(..place.start)?, text.as_bytes(), bytes.get(place.end..)?].concat())
 }

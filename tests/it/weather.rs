@@ -49,14 +49,12 @@ impl Weather {
         let told = self.world.lisa(&["chat", "--json", &talk]).json_lines();
         let ended =
             |status: &str| told.iter().find(|event| event["type"] == "tool" && event["status"] == status);
-        match ended("failed") {
-            Some(event) => Err(event["content"][0]["content"]["text"].as_str().unwrap().to_owned()),
-            None => {
-                ended("completed").unwrap_or_else(|| panic!("{told:?}"));
-                self.identity = identity;
-                Ok(())
-            }
+        if let Some(event) = ended("failed") {
+            return Err(event["content"][0]["content"]["text"].as_str().unwrap().to_owned());
         }
+        ended("completed").unwrap_or_else(|| panic!("{told:?}"));
+        self.identity = identity;
+        Ok(())
     }
 
     #[track_caller]
@@ -103,7 +101,7 @@ impl Weather {
 
     /// The weather is good again.
     #[track_caller]
-    fn is_good_again(mut self) {
+    fn clears_up(mut self) {
         eventually(secs(15), "the status no longer names it", || {
             let notices = self.notices();
             notices.is_empty().then_some(())
@@ -137,7 +135,7 @@ fn a_file_that_may_not_grow_is_a_refusal_and_kills_nobody() {
     }
     weather.is_bad("File too large", "ulimit -f");
     limit(weather.pid, "unlimited").unwrap();
-    weather.is_good_again();
+    weather.clears_up();
 }
 
 /// A file system of a test's own in the place of the soul.
@@ -163,7 +161,7 @@ fn a_disk_that_is_full_refuses_and_goes_on_when_there_is_room() {
     // what is open still takes its room
     drop(file);
     std::fs::remove_file(ballast).unwrap();
-    weather.is_good_again();
+    weather.clears_up();
     drop(mount);
 }
 
@@ -179,7 +177,7 @@ fn a_disk_that_was_mounted_read_only_is_read_and_written_once_it_is_not() {
     weather.is_bad("Read-only file system", "mount it writable");
     said("mount", &["-o", "remount,rw", &soul]).unwrap();
     weather.writes();
-    weather.is_good_again();
+    weather.clears_up();
     drop(mount);
 }
 
@@ -194,7 +192,7 @@ fn permissions_that_were_lost_refuse_and_when_they_are_back_it_goes_on() {
     allow(&weather.soul(), "a-w");
     weather.is_bad("Permission denied", "the right to write");
     allow(&weather.soul(), "u+w");
-    weather.is_good_again();
+    weather.clears_up();
 }
 
 #[test]
@@ -207,7 +205,7 @@ fn while_git_cannot_follow_the_log_nothing_more_is_accepted_and_then_it_catches_
     let head = weather.world.git(&["show", "HEAD:identity.md"]);
     assert!(!head.contains(&weather.identity), "git is behind: {head}");
     allow(&objects, "u+w");
-    weather.is_good_again();
+    weather.clears_up();
 }
 
 #[test]
@@ -217,5 +215,5 @@ fn a_soul_that_starts_without_permission_is_read_and_writes_when_it_has_it() {
     weather.is_bad("Permission denied", "the right to write");
     allow(&weather.soul(), "u+w");
     weather.writes();
-    weather.is_good_again();
+    weather.clears_up();
 }

@@ -250,6 +250,39 @@ fn trap_9_objects_are_packed_when_there_is_quiet_and_git_agrees() {
 }
 
 #[test]
+fn trap_8_there_are_never_more_than_fifty_packs_when_it_is_quiet() {
+    let root = tempfile::tempdir().unwrap();
+    let mut repository = born(root.path());
+    let packs = || {
+        let files = fs::read_dir(root.path().join(".git/objects/pack")).unwrap().flatten();
+        files.filter(|file| file.path().extension().is_some_and(|ending| ending == "pack")).count()
+    };
+    let mut most = 0;
+    for batch in 0..70 {
+        // so many at once that they are a pack
+        for n in 0..16 {
+            let path = format!("values/{n}.md");
+            repository
+                .accept(&[change(&path, &format!("{batch} {n}\n"))], &message("value", &path), now())
+                .unwrap();
+        }
+        repository.flush(|_| None).unwrap();
+        repository.settle().unwrap();
+        most = most.max(packs());
+    }
+    let end = std::time::Instant::now() + Duration::from_secs(30);
+    while packs() > 50 {
+        assert!(std::time::Instant::now() < end, "{} packs", packs());
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    assert!(most > 50, "each batch was a pack: {most}");
+    write(&mut repository, "values/x.md", "after\n").unwrap();
+    drop(repository);
+    is_whole(root.path());
+    assert_eq!(git(root.path(), &["rev-list", "--count", "HEAD"]).trim(), (70 * 16 + 2).to_string());
+}
+
+#[test]
 fn a_clock_that_goes_back_is_taken_as_standing_still() {
     let root = tempfile::tempdir().unwrap();
     let mut repository = born(root.path());
