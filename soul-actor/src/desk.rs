@@ -75,6 +75,8 @@ pub(crate) struct Desk {
     broken: Option<String>,
     /// Whether it was looked in this batch that nothing is in the way of a write.
     is_clear: bool,
+    /// Whether it was seen in this batch that the files have the newest form.
+    is_newest_form: bool,
 }
 
 impl Desk {
@@ -94,6 +96,7 @@ impl Desk {
             neighbour: Neighbour::default(),
             broken: None,
             is_clear: false,
+            is_newest_form: false,
         }
     }
 
@@ -223,7 +226,7 @@ impl Desk {
     /// Ends a batch whose answers have been given.
     pub(crate) fn end_batch(&mut self) {
         self.repository.end_batch();
-        self.is_clear = false;
+        (self.is_clear, self.is_newest_form) = (false, false);
     }
 
     /// Whether something is on its way to git.

@@ -13,7 +13,13 @@ use crate::{
 impl Desk {
     /// Brings the files to the newest form, if they have an older one; a person's edits of the same files come first, alone.
     pub(super) fn migrate(&mut self, now: Timestamp) -> Result<(), NotWritten> {
-        let Some(seen) = migrate::plan(self.repository.root(), &STEPS)? else { return Ok(()) };
+        if self.is_newest_form {
+            return Ok(());
+        }
+        let Some(seen) = migrate::plan(self.repository.root(), &STEPS)? else {
+            self.is_newest_form = true;
+            return Ok(());
+        };
         for change in &seen.changes {
             self.take_edit(&change.path, now)?;
         }
