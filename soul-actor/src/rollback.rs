@@ -223,14 +223,10 @@ fn commit_undone(repository: &Repository, commit: &str, hand: Hand) -> Result<Fo
 
 fn shown_as_of(repository: &Repository, time: Timestamp) -> Result<Found, NotWritten> {
     let commit = as_of(repository, time)?;
-    let then = repository.files_at(&commit)?;
-    let now = repository.committed_files()?.into_iter().map(|(path, _)| path);
-    let mut wanted = Wanted::new();
-    for path in then.into_iter().chain(now).filter(|path| is_shown(path)) {
-        if let std::collections::btree_map::Entry::Vacant(place) = wanted.entry(path) {
-            let bytes = repository.file_at(&commit, place.key())?;
-            place.insert(bytes);
-        }
+    let (then, now) = (repository.shown_at(Some(&commit))?, repository.shown_at(None)?);
+    let mut wanted: Wanted = now.into_keys().map(|path| (path, None)).collect();
+    for (path, id) in then {
+        wanted.insert(path, Some(repository.content(id)?));
     }
     let paths: Vec<_> = wanted.keys().cloned().collect();
     let undoes = repository.touches_since(&paths, &commit, UNDOES_MAX)?;

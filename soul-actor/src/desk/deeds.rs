@@ -15,7 +15,7 @@ use crate::{
     neighbour, outside,
     plan::NotWritten,
     portrait,
-    repository::{Change, Repository, anchor_of, cause, short, subject, workfile::look},
+    repository::{Brought, Change, Repository, anchor_of, cause, short, subject, workfile::look},
     rollback::{self, Hand, Target, Undoing},
     seal, seed,
 };
@@ -39,24 +39,30 @@ impl Desk {
             _ => 0,
         };
         let at = usize::try_from(line).ok().and_then(|line| line.checked_sub(1));
-        let trace = at.and_then(|at| Trace::new(bytes.clone(), at + hidden));
+        let trace = at.and_then(|at| Trace::new(bytes.clone(), at.saturating_add(hidden)));
         let Some(mut trace) = trace else {
             let lines = crate::blame::lines(&bytes).len().saturating_sub(hidden);
             return Err(format!("`{path}` has no line {line}; it has {lines}").into());
         };
         let text = trace.text();
         let (mut entry, mut older) = (None, false);
-        for (seen, touch) in self.repository.commits_of(&path).enumerate() {
-            let touch = touch?;
-            if seen == VERSIONS_MAX {
-                older = true;
-                break;
+        match self.repository.brought(&path, &bytes, trace.at()) {
+            Some(Brought::By(commit)) => entry = Some(commit),
+            Some(Brought::ByNone) => {}
+            None => {
+                for (seen, touch) in self.repository.commits_of(&path, VERSIONS_MAX + 1).enumerate() {
+                    let touch = touch?;
+                    if seen == VERSIONS_MAX {
+                        older = true;
+                        break;
+                    }
+                    // the first comparison is of the file as it lies there with the newest commit
+                    if !trace.step(touch.bytes.as_deref().unwrap_or(b"")) {
+                        break;
+                    }
+                    entry = Some(touch.entry);
+                }
             }
-            // the first comparison is of the file as it lies there with the newest commit
-            if !trace.step(touch.bytes.as_deref().unwrap_or(b"")) {
-                break;
-            }
-            entry = Some(touch.entry);
         }
         Ok(Reply::Why(Why { path, line, text, entry, older }))
     }

@@ -19,7 +19,7 @@ use super::{
 use crate::message::Said;
 
 /// What a prompt shows: files and folders in the root.
-const SHOWN: [&str; 7] =
+pub(super) const SHOWN: [&str; 7] =
     ["name.md", "identity.md", "purpose.md", "constitution.md", "values", "opinions", "desires"];
 
 /// The newest commit, as far as the next one needs it.

@@ -1,7 +1,7 @@
 //! The thread behind the owner: applies what was accepted, tries again what does not work, tidies when nothing is to do.
 //!
 //! ```text
-//!  batches ─▶ taken together ─▶ applied ──▶ … quiet ─▶ index of git, flush, log shorter ─▶ packs
+//!  batches ─▶ taken together ─▶ applied ──▶ … quiet ─▶ index of git, flush, log shorter ─▶ packs, annotations
 //!                  ▲               │ trouble: told, tried again with a growing pause
 //!                  └───────────────┘ moved by somebody else: parked, until the owner sends what stands instead
 //! ```
@@ -10,7 +10,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc,
-        mpsc::{self, RecvTimeoutError},
+        mpsc::{self, RecvTimeoutError, TryRecvError},
     },
     thread,
     time::{Duration, Instant},
@@ -232,11 +232,22 @@ impl Work {
 
     /// Does what waits for quiet; says whether nothing is left to do.
     fn tidy(&mut self) -> Result<bool> {
+        self.hands.follow();
         if self.hands.index_more()? {
             return Ok(false);
         }
         self.hands.release()?;
         let is_busy = self.upkeep.look(self.hands.git_dir(), true);
+        while self.hands.annotate_more() {
+            match self.coming.try_recv() {
+                Ok(batch) => {
+                    self.waiting.push_back(batch);
+                    return Ok(false);
+                }
+                Err(TryRecvError::Disconnected) => return Ok(false),
+                Err(TryRecvError::Empty) => {}
+            }
+        }
         Ok(!is_busy && !self.hands.is_index_behind())
     }
 }

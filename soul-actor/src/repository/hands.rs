@@ -18,7 +18,7 @@ use std::{
 };
 
 use git2::{ErrorCode, ObjectType, Oid, Repository as Git};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::{
     RepositoryError, Result,
@@ -51,6 +51,8 @@ pub(super) struct Hands {
     answers: HashMap<Oid, String>,
     /// The last record that was applied.
     last: u64,
+    /// The newest commit of git when it was last looked whether somebody else has committed.
+    followed: Option<Oid>,
     /// Where it is, as the log's next anchor; nothing while it stands on a history that is not known to be hers.
     anchor: Option<Anchor>,
     /// The last record that the log has let go of.
@@ -81,6 +83,7 @@ impl Hands {
             unindexed: Vec::new(),
             answers: HashMap::new(),
             last: 0,
+            followed: None,
             anchor: None,
             released: 0,
             is_index_behind: false,
@@ -266,6 +269,24 @@ impl Hands {
         Ok(())
     }
 
+    /// Looks whether somebody else has committed on top of ours, which no batch tells of. Another history is left alone: it
+    /// is not hers until she goes on with it.
+    pub(super) fn follow(&mut self) {
+        let head = self.git.head().ok().and_then(|head| head.target());
+        let Some(head) = head.filter(|head| self.unindexed.is_empty() && self.followed != Some(*head)) else {
+            return;
+        };
+        self.followed = Some(head);
+        match self.index.since(&self.git, head) {
+            Ok((missing, true)) => self.unindexed = missing,
+            Ok((_, false)) => {}
+            Err(error) => {
+                let error = ipc::exit::chain(&error);
+                debug!(error, "the side index cannot follow; the history is walked instead");
+            }
+        }
+    }
+
     /// Brings some of what is missing into the side index; says whether there is more.
     pub(super) fn index_more(&mut self) -> Result<bool> {
         if self.unindexed.is_empty() {
@@ -278,6 +299,11 @@ impl Hands {
             self.progress.change(|state| state.indexed = self.last);
         }
         Ok(!self.unindexed.is_empty())
+    }
+
+    /// Carries forward where the lines of documents come from, for a moment; says whether there is more.
+    pub(super) fn annotate_more(&mut self) -> bool {
+        self.unindexed.is_empty() && self.index.annotate(&self.git)
     }
 
     /// How many records the log could let go of.
@@ -354,11 +380,14 @@ impl Hands {
 
 fn row(write: &Accepted) -> Row {
     let about = &write.record.about;
+    // what was accepted on top of another commit may find that some of it is so already
+    let files = write.record.files.iter().zip(&write.blobs);
+    let paths = files.filter(|(_, (before, after))| before != after).map(|(file, _)| file.path.clone());
     Row {
         id: write.record.id,
         versions: about.versions,
         time: about.time,
-        paths: about.paths.clone(),
+        paths: paths.collect(),
         request: about.request.clone(),
         answer: about.answer.as_ref().map(ToString::to_string),
     }

@@ -10,7 +10,7 @@ use git2::{Commit, DiffFormat, DiffOptions, Oid, Tree};
 use ipc::contract::soul::Entry;
 use jiff::Timestamp;
 
-use super::{Repository, RepositoryError, Result};
+use super::{Repository, RepositoryError, Result, index::differing};
 use crate::{
     held::iso,
     message::{Said, WHY_CHARS_MAX},
@@ -101,12 +101,7 @@ impl Repository {
             let Some(git) = &self.git else { return Ok(vec![]) };
             let commit = git.find_commit(self.standing(Oid::from_str(commit)?))?;
             let old = commit.parents().next().map(|parent| parent.tree()).transpose()?;
-            let diff = git.diff_tree_to_tree(old.as_ref(), Some(&commit.tree()?), None)?;
-            let path = |delta: git2::DiffDelta<'_>| {
-                let file = delta.new_file().path_bytes().or(delta.old_file().path_bytes());
-                file.map(|path| String::from_utf8_lossy(path).into_owned())
-            };
-            Ok(diff.deltas().filter_map(path).collect())
+            differing(git, old.as_ref(), Some(&commit.tree()?))
         };
         read().map_err(RepositoryError::git("read a commit"))
     }
@@ -125,20 +120,14 @@ impl Repository {
     /// The wanted commits by the side index, which costs what it finds; by a walk where that is not of HEAD yet.
     fn find(&self, wanted: Wanted<'_>) -> std::result::Result<Vec<Commit<'_>>, git2::Error> {
         let Some(git) = &self.git else { return Ok(vec![]) };
-        self.wait_indexed();
         let since = wanted.since.map(Timestamp::as_second);
-        let newest = self.head().ok().flatten().map(|head| head.id());
-        let found = self.with_index(|index| {
-            let is_newest = index.head()?.map(|(head, _)| head) == newest;
-            is_newest.then(|| index.commits(wanted.path, wanted.limit, since)).transpose()
-        });
-        match found.flatten() {
+        match self.indexed(|index| index.commits(wanted.path, wanted.limit, since)) {
             Some(found) => found.into_iter().map(|id| git.find_commit(id)).collect(),
             None => self.walk(wanted),
         }
     }
 
-    fn walk(&self, wanted: Wanted<'_>) -> std::result::Result<Vec<Commit<'_>>, git2::Error> {
+    pub(super) fn walk(&self, wanted: Wanted<'_>) -> std::result::Result<Vec<Commit<'_>>, git2::Error> {
         let mut found = Vec::new();
         let Ok(Some(head)) = self.head() else { return Ok(found) };
         let mut here = at(&head.tree()?, wanted.path);

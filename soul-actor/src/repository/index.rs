@@ -1,41 +1,53 @@
 //! The side index: which commits touched which path, so that history costs what it shows.
 //!
+//! Here it is made and brought forward; what it is asked is in [`seek`](super::seek), and where the lines of documents
+//! come from in [`annotation`](super::annotation).
+//!
 //! It is a cache beside the log, in `.git/lisa/index.sqlite`: where it is not of HEAD, it is brought there from git, and
 //! where it cannot be read, it is made anew. It is written behind the log and flushed with everything else before the
 //! log lets go of a record, so the answers of requests in it are as durable as the commits.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
 };
 
 use git2::{Oid, Repository as Git, Tree};
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, config::DbConfig, params};
 
-use super::{RepositoryError, Result, Versions, versions};
+use super::{RepositoryError, Result, Versions, seek, versions};
 use crate::message::Said;
 
 /// Which layout the database has, as `user_version`; another one is made anew.
-const LAYOUT: u32 = 1;
+const LAYOUT: u32 = 2;
 
 /// How many requests are remembered with their answers: weeks of the most talkative life, and whoever asks again does
 /// so within minutes. Older ones are still found by the trailers of git, by hand.
 pub(super) const REQUESTS_MAX: usize = 20_000;
 
-/// How many commits older than asked for end a look: clocks go back a little, not for long.
-const OLDER_MAX: usize = 64;
-
 /// How many commits one transaction brings in while the index is made.
 const ROWS_MAX: usize = 2_000;
+
+/// How many statements are kept ready: all that there are.
+const STATEMENTS_MAX: usize = 64;
 
 const TABLES: &str = "
     CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), id BLOB NOT NULL, sequence INTEGER NOT NULL,
         prompt_version INTEGER NOT NULL);
     CREATE TABLE commits (sequence INTEGER PRIMARY KEY, id BLOB NOT NULL, time INTEGER NOT NULL);
+    CREATE INDEX commits_by_time ON commits (time, id);
+    CREATE TABLE descents (sequence INTEGER PRIMARY KEY, time INTEGER NOT NULL);
     CREATE TABLE paths (number INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE);
     CREATE TABLE touched (path INTEGER NOT NULL, sequence INTEGER NOT NULL, PRIMARY KEY (path, sequence)) WITHOUT ROWID;
+    CREATE TABLE annotations (path INTEGER PRIMARY KEY, sequence INTEGER NOT NULL, lines BLOB);
     CREATE TABLE requests (id TEXT PRIMARY KEY, sequence INTEGER NOT NULL, answer TEXT) WITHOUT ROWID;
     CREATE INDEX requests_by_age ON requests (sequence);
+";
+
+/// Forgets everything.
+const CLEAR: &str = "
+    BEGIN; DELETE FROM head; DELETE FROM commits; DELETE FROM descents; DELETE FROM touched; DELETE FROM annotations;
+    DELETE FROM requests; COMMIT;
 ";
 
 /// One commit, as the index keeps it.
@@ -66,7 +78,9 @@ pub(super) struct First {
 
 /// The index, open.
 pub(super) struct Index {
-    connection: Connection,
+    pub(super) connection: Connection,
+    /// The paths whose annotation is not of the newest version; nothing while nobody has looked.
+    pub(super) stale: Option<BTreeSet<i64>>,
 }
 
 impl Index {
@@ -90,6 +104,7 @@ impl Index {
 
     fn try_open(place: &Path) -> rusqlite::Result<Self> {
         let connection = Connection::open(place)?;
+        keep_statements(&connection)?;
         // consistent after a crash in any case; the flush of everything, before the log lets go, makes it durable
         connection.execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY;",
@@ -100,7 +115,7 @@ impl Index {
         } else if layout != LAYOUT {
             return Err(rusqlite::Error::InvalidQuery);
         }
-        let index = Self { connection };
+        let index = Self { connection, stale: None };
         index.head()?;
         Ok(index)
     }
@@ -112,7 +127,9 @@ impl Index {
             return None;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let index = Self { connection: Connection::open_with_flags(place, flags).ok()? };
+        let connection = Connection::open_with_flags(place, flags).ok()?;
+        keep_statements(&connection).ok()?;
+        let index = Self { connection, stale: None };
         index.head().ok()?;
         Some(index)
     }
@@ -140,15 +157,25 @@ impl Index {
 
     /// Adds commits on top of the one it is of.
     pub(super) fn add(&mut self, rows: &[Row]) -> rusqlite::Result<()> {
-        let Some(last) = rows.last() else { return Ok(()) };
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(()) };
+        let mut time = seek::time(&self.connection, first.versions.sequence.cast_signed() - 1)?;
+        let mut stale = self.stale.take();
         let transaction = self.connection.transaction()?;
         for row in rows {
             let sequence = row.versions.sequence.cast_signed();
+            if time.replace(row.time).is_none_or(|before| row.time < before) {
+                let sql = "INSERT OR REPLACE INTO descents (sequence, time) VALUES (?1, ?2)";
+                transaction.prepare_cached(sql)?.execute(params![sequence, row.time])?;
+            }
             let sql = "INSERT OR REPLACE INTO commits (sequence, id, time) VALUES (?1, ?2, ?3)";
             transaction.prepare_cached(sql)?.execute(params![sequence, row.id.as_bytes(), row.time])?;
             for path in with_folders(&row.paths) {
+                let number = number(&transaction, path)?;
                 let sql = "INSERT OR IGNORE INTO touched (path, sequence) VALUES (?1, ?2)";
-                transaction.prepare_cached(sql)?.execute(params![number(&transaction, path)?, sequence])?;
+                transaction.prepare_cached(sql)?.execute(params![number, sequence])?;
+                if let Some(stale) = &mut stale {
+                    stale.insert(number);
+                }
             }
             if let Some(request) = &row.request {
                 let sql = "INSERT OR IGNORE INTO requests (id, sequence, answer) VALUES (?1, ?2, ?3)";
@@ -163,41 +190,16 @@ impl Index {
             last.versions.sequence.cast_signed(),
             last.versions.prompt_version.cast_signed(),
         ])?;
-        transaction.commit()
+        transaction.commit()?;
+        // where it fails on the way there it is looked for anew
+        self.stale = stale;
+        Ok(())
     }
 
     /// Folds its journal, so that it does not grow without bound.
     pub(super) fn fold(&self) {
         // a reader in the way is there for a moment; the next time will do
         let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-    }
-
-    /// The commits that touched a file or folder, or all; newest first.
-    pub(super) fn commits(
-        &self,
-        path: Option<&str>,
-        limit: usize,
-        since: Option<i64>,
-    ) -> rusqlite::Result<Vec<Oid>> {
-        let sql = match path {
-            Some(_) => {
-                "SELECT c.id, c.time FROM paths p JOIN touched t ON t.path = p.number JOIN commits c ON c.sequence = t.sequence
-                 WHERE p.path = ?1 ORDER BY t.sequence DESC"
-            }
-            None => "SELECT id, time FROM commits WHERE ?1 IS NULL ORDER BY sequence DESC",
-        };
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let mut rows = statement.query([path])?;
-        let (mut found, mut older) = (Vec::new(), 0);
-        while found.len() < limit && older < OLDER_MAX {
-            let Some(row) = rows.next()? else { break };
-            if since.is_some_and(|since| row.get::<_, i64>(1).is_ok_and(|time| time < since)) {
-                older += 1;
-                continue;
-            }
-            found.extend(Oid::from_bytes(&row.get::<_, Vec<u8>>(0)?).ok());
-        }
-        Ok(found)
     }
 
     /// All requests that are remembered.
@@ -219,6 +221,16 @@ impl Index {
     /// The commits between what it is of and `head`, oldest first. Where it is of another history it is emptied, and
     /// all commits are missing.
     pub(super) fn missing(&mut self, git: &Git, head: Oid) -> Result<Vec<Oid>> {
+        let (missing, goes_on) = self.since(git, head)?;
+        if !goes_on {
+            self.stale = None;
+            self.connection.execute_batch(CLEAR).map_err(RepositoryError::log("clear the index"))?;
+        }
+        Ok(missing)
+    }
+
+    /// The commits of `head` that it does not have, oldest first, and whether they go on from what it is of.
+    pub(super) fn since(&self, git: &Git, head: Oid) -> Result<(Vec<Oid>, bool)> {
         let known = self.head().map_err(RepositoryError::log("read the index"))?.map(|(known, _)| known);
         let walk = || -> std::result::Result<_, git2::Error> {
             let (mut missing, mut next) = (Vec::new(), Some(head));
@@ -227,14 +239,9 @@ impl Index {
                 next = git.find_commit(id)?.parent_ids().next();
             }
             missing.reverse();
-            Ok((missing, next.is_some()))
+            Ok((missing, next.is_some() || known.is_none()))
         };
-        let (missing, goes_on) = walk().map_err(RepositoryError::git("walk the history"))?;
-        if !goes_on && known.is_some() {
-            let clear = "BEGIN; DELETE FROM head; DELETE FROM commits; DELETE FROM touched; DELETE FROM requests; COMMIT;";
-            self.connection.execute_batch(clear).map_err(RepositoryError::log("clear the index"))?;
-        }
-        Ok(missing)
+        walk().map_err(RepositoryError::git("walk the history"))
     }
 
     /// Adds the first of the missing commits, a bounded number of them; says how many.
@@ -260,13 +267,19 @@ impl Index {
     }
 }
 
+/// Has statements stay as they were prepared. SQLite would plan those that join tables anew whenever a value is bound, in
+/// the hope of statistics that there are none of here, which takes longer than to answer them.
+fn keep_statements(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
+}
+
 /// A commit of git as a row, given the versions before it.
 fn row(git: &Git, id: Oid, before: Versions) -> std::result::Result<Row, git2::Error> {
     let commit = git.find_commit(id)?;
     let tree = commit.tree()?;
     let old = commit.parents().next().map(|parent| parent.tree()).transpose()?;
-    let mut paths = Vec::new();
-    changed(git, old.as_ref(), Some(&tree), &mut String::new(), &mut paths)?;
+    let paths = differing(git, old.as_ref(), Some(&tree))?;
     let said = Said::parse(&String::from_utf8_lossy(commit.message_bytes()));
     let touches_prompt = versions::shown(old.as_ref()) != versions::shown(Some(&tree));
     Ok(Row {
@@ -279,7 +292,19 @@ fn row(git: &Git, id: Oid, before: Versions) -> std::result::Result<Row, git2::E
     })
 }
 
-/// The files in which two trees differ. It reads no tree that both have, which is nearly all of them.
+/// The files in which two trees differ, in order. It reads no tree that both have, which is nearly all of them.
+pub(super) fn differing(
+    git: &Git,
+    old: Option<&Tree<'_>>,
+    new: Option<&Tree<'_>>,
+) -> std::result::Result<Vec<String>, git2::Error> {
+    let mut paths = Vec::new();
+    changed(git, old, new, &mut String::new(), &mut paths)?;
+    paths.sort_unstable();
+    paths.dedup();
+    Ok(paths)
+}
+
 fn changed(
     git: &Git,
     old: Option<&Tree<'_>>,

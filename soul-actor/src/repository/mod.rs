@@ -19,6 +19,7 @@
 
 mod accepted;
 mod adopt;
+mod annotation;
 mod applier;
 pub(crate) mod cause;
 mod clock;
@@ -36,6 +37,7 @@ mod progress;
 mod read;
 mod refusal;
 mod replay;
+mod seek;
 mod setup;
 mod strangers;
 mod upkeep;
@@ -44,7 +46,7 @@ mod view;
 pub(crate) mod workfile;
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{HashMap, HashSet, VecDeque},
     fs::DirBuilder,
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -60,6 +62,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde_json::Value;
 
 use accepted::{Accepted, Head, When};
+pub(crate) use annotation::Brought;
 use applier::{Applier, Batch};
 pub(crate) use error::RepositoryError;
 use hands::Hands;
@@ -85,8 +88,6 @@ type Result<T, E = RepositoryError> = std::result::Result<T, E>;
 
 /// How long is waited for what was accepted to be in git; it takes milliseconds, unless the disk is very busy.
 const SETTLING: Duration = Duration::from_secs(30);
-/// How long is waited for the side index before the history is walked instead.
-const INDEXING: Duration = Duration::from_millis(50);
 /// How many writes may be accepted and not yet applied: some tens of megabytes at the usual size.
 const UNAPPLIED_MAX: usize = 16_384;
 
@@ -166,6 +167,8 @@ pub(crate) struct Repository {
     index: RefCell<Option<Index>>,
     /// The digests of all requests that made a commit; two that share one cost a question to the index.
     requests: RefCell<Option<HashSet<u64>>>,
+    /// The newest commit for which the side index was found to lack something.
+    missed: Cell<Option<Oid>>,
     is_configured: bool,
     /// What the clock said at her newest write, in seconds.
     clock_said: Option<i64>,
@@ -242,6 +245,7 @@ impl Repository {
             early: HashMap::new(),
             index: RefCell::new(None),
             requests: RefCell::new(None),
+            missed: Cell::new(None),
             is_configured: false,
             clock_said: None,
             notice: None,
@@ -628,31 +632,31 @@ impl Repository {
         });
     }
 
-    /// Waits a moment until what was flushed is in the side index; it follows the files at once, but when it is made anew.
-    fn wait_indexed(&self) {
-        let flushed = self.position - self.batch.len() as u64;
-        self.progress.wait(INDEXING, |state| {
-            state.indexed >= flushed || state.trouble.is_some() || state.moved || state.ended
-        });
-    }
-
     /// Asks the side index, if it is of a commit of the chain that is on its way to git, or of git's newest.
     fn with_index<T>(&self, ask: impl FnOnce(&Index) -> rusqlite::Result<T>) -> Option<T> {
+        let git = self.git.as_ref()?;
+        self.ask_index(|open| {
+            let Some((head, _)) = open.head()? else { return Ok(None) };
+            // what is on its way is in memory besides; anything else than the chain of ours is not for the index to say
+            let is_current = Some(head)
+                == self.branch.as_ref().and_then(|branch| git.refname_to_id(branch).ok())
+                || self
+                    .unapplied
+                    .iter()
+                    .any(|write| write.record.id == head || write.record.parent == Some(head));
+            is_current.then(|| ask(open)).transpose()
+        })?
+    }
+
+    /// Asks the side index, whatever it is of.
+    fn ask_index<T>(&self, ask: impl FnOnce(&Index) -> rusqlite::Result<T>) -> Option<T> {
         let git = self.git.as_ref()?;
         self.writer.as_ref()?;
         let mut index = self.index.borrow_mut();
         if index.is_none() {
             *index = Index::read(git.path());
         }
-        let open = index.as_ref()?;
-        let (head, _) = open.head().ok()??;
-        // what is on its way is in memory besides; anything else than the chain of ours is not for the index to say
-        let is_current = Some(head) == self.branch.as_ref().and_then(|branch| git.refname_to_id(branch).ok())
-            || self
-                .unapplied
-                .iter()
-                .any(|write| write.record.id == head || write.record.parent == Some(head));
-        is_current.then(|| ask(open).ok()).flatten()
+        ask(index.as_ref()?).ok()
     }
 
     /// Opens the log and starts the thread behind it, where that is not done.
@@ -739,6 +743,9 @@ fn make_root(root: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod seek_tests;
 
 #[cfg(test)]
 mod traps;

@@ -1,17 +1,23 @@
 //! Reading back: what a commit held, what it changed, and which commits touched a file.
 //!
-//! Everything here walks the first parents from HEAD and compares one tree entry a commit. Whoever knows better which
-//! commits touched a path (an index beside the history) answers [`Repository::commits_of`] from it.
+//! The side index says which commits touched a file, and costs what it finds. Where there is none (a home that nobody has
+//! written to), or it is not of HEAD, the first parents are walked from there, comparing one tree entry a commit.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
-use git2::{Commit, Oid, Repository as Git, Tree, TreeWalkMode, TreeWalkResult};
+use git2::{Commit, ObjectType, Oid, Repository as Git, Tree, TreeWalkMode, TreeWalkResult};
 use ipc::contract::soul::Entry;
 use jiff::Timestamp;
 
-use crate::check::{foreign, under_way};
+use crate::{
+    check::{foreign, under_way},
+    rollback::is_shown,
+};
 
-use super::{Anchor, Repository, RepositoryError, Result, blob, history::entry, tree};
+use super::{
+    Anchor, Repository, RepositoryError, Result, accepted::SHOWN, blob, history::entry, index::differing,
+    tree,
+};
 
 /// The fewest digits that name a commit.
 const DIGITS_MIN: usize = 4;
@@ -59,6 +65,7 @@ impl Repository {
             Err(_) => return Ok(Err(unknown())),
         };
         let ours = found == head.id()
+            || self.is_indexed(git, found)
             || git.graph_descendant_of(head.id(), found).map_err(RepositoryError::git("walk the history"))?;
         Ok(if ours { Ok(found.to_string()) } else { Err(unknown()) })
     }
@@ -74,14 +81,36 @@ impl Repository {
         blob(self.git()?, &tree(&commit)?, path)
     }
 
-    /// The paths of all files of a commit.
-    pub(crate) fn files_at(&self, commit: &str) -> Result<Vec<String>> {
-        let tree = tree(&self.commit_of(commit)?)?;
-        Ok(files(&tree)
-            .map_err(RepositoryError::git("read a commit"))?
-            .into_iter()
-            .map(|(path, _)| path)
-            .collect())
+    /// The files of a commit that a prompt shows, each with the id of its content; of the newest one without a name.
+    pub(crate) fn shown_at(&self, commit: Option<&str>) -> Result<BTreeMap<String, Oid>> {
+        let commit = match commit {
+            Some(commit) => Some(self.commit_of(commit)?),
+            None => self.head()?,
+        };
+        let (Some(commit), git) = (commit, self.git()?) else { return Ok(BTreeMap::new()) };
+        let tree = tree(&commit)?;
+        let find = || -> std::result::Result<_, git2::Error> {
+            let mut shown = BTreeMap::new();
+            // the other folders are left unread: a journal is long
+            for entry in SHOWN.iter().filter_map(|name| tree.get_name(name)) {
+                let name = entry.name().unwrap_or_default();
+                if entry.kind() == Some(ObjectType::Tree) {
+                    let inner = files(&git.find_tree(entry.id())?)?;
+                    shown.extend(inner.into_iter().map(|(path, id)| (format!("{name}/{path}"), id)));
+                } else {
+                    shown.insert(name.to_owned(), entry.id());
+                }
+            }
+            shown.retain(|path, _| is_shown(path));
+            Ok(shown)
+        };
+        find().map_err(RepositoryError::git("read a commit"))
+    }
+
+    /// The bytes of a file's content.
+    pub(crate) fn content(&self, id: Oid) -> Result<Vec<u8>> {
+        let blob = self.git()?.find_blob(id).map_err(RepositoryError::git("read a file of a commit"))?;
+        Ok(blob.content().to_vec())
     }
 
     /// The paths of all files of the newest commit, each with the id of its content.
@@ -95,26 +124,30 @@ impl Repository {
         let (git, commit) = (self.git()?, self.commit_of(commit)?);
         let Some(parent) = commit.parents().next() else { return Ok(None) };
         let (old, new) = (tree(&parent)?, tree(&commit)?);
-        let diff = git
-            .diff_tree_to_tree(Some(&old), Some(&new), None)
-            .map_err(RepositoryError::git("read what a commit changed"))?;
-        let mut changed = Vec::new();
-        for delta in diff.deltas() {
-            let path = delta.new_file().path_bytes().or(delta.old_file().path_bytes()).unwrap_or_default();
-            let Ok(path) = std::str::from_utf8(path) else { continue };
-            let (before, after) = (blob(git, &old, path)?, blob(git, &new, path)?);
-            changed.push(Undone { path: path.to_owned(), before, after });
-        }
-        Ok(Some(changed))
+        let paths = differing(git, Some(&old), Some(&new));
+        let paths = paths.map_err(RepositoryError::git("read what a commit changed"))?;
+        let undone = |path: String| {
+            let (before, after) = (blob(git, &old, &path)?, blob(git, &new, &path)?);
+            Ok(Undone { path, before, after })
+        };
+        paths.into_iter().map(undone).collect::<Result<_>>().map(Some)
     }
 
     /// The newest commit that is not younger than `time`.
     pub(crate) fn newest_before(&self, time: Timestamp) -> Result<Option<String>> {
+        let found = match self.indexed(|index| index.newest_before(time.as_second())) {
+            Some(found) => found,
+            None => self.walk_before(time)?,
+        };
+        Ok(found.map(|id| id.to_string()))
+    }
+
+    pub(super) fn walk_before(&self, time: Timestamp) -> Result<Option<Oid>> {
         let mut next = self.head()?;
         for _ in 0..WALK_MAX {
             let Some(commit) = next else { return Ok(None) };
             if commit.time().seconds() <= time.as_second() {
-                return Ok(Some(commit.id().to_string()));
+                return Ok(Some(commit.id()));
             }
             next = commit.parents().next();
         }
@@ -123,7 +156,18 @@ impl Repository {
 
     /// The commits that touched any of these paths after `commit`, newest first, at most `max`.
     pub(crate) fn touches_since(&self, paths: &[String], commit: &str, max: usize) -> Result<Vec<Entry>> {
-        let until = self.commit_of(commit)?.id();
+        let since = self.commit_of(commit)?;
+        let found = self.indexed(|index| {
+            let Some(after) = index.sequence(since.id(), since.time().seconds())? else { return Ok(None) };
+            index.touches_since(paths, after, max).map(Some)
+        });
+        match found.flatten() {
+            Some(found) => found.into_iter().map(|id| Ok(entry(&self.read_commit(id)?))).collect(),
+            None => self.walk_since(paths, since.id(), max),
+        }
+    }
+
+    pub(super) fn walk_since(&self, paths: &[String], until: Oid, max: usize) -> Result<Vec<Entry>> {
         let mut next = self.head()?;
         let mut found = Vec::new();
         for _ in 0..WALK_MAX {
@@ -138,9 +182,23 @@ impl Repository {
         Ok(found)
     }
 
-    /// The commits that touched a file, newest first, each with the file as it was after it. The walk goes on as far
-    /// as it is asked to.
-    pub(crate) fn commits_of<'a>(&'a self, path: &'a str) -> impl Iterator<Item = Result<Touch>> + 'a {
+    /// The commits that touched a file, newest first, each with the file as it was after it; at most `max` of them. They
+    /// are read as far as it is asked for them.
+    pub(crate) fn commits_of<'a>(
+        &'a self,
+        path: &'a str,
+        max: usize,
+    ) -> Box<dyn Iterator<Item = Result<Touch>> + 'a> {
+        let Some(found) = self.indexed(|index| index.touches(path, max)) else {
+            return Box::new(self.walk_of(path).take(max));
+        };
+        Box::new(found.into_iter().map(move |id| {
+            let commit = self.read_commit(id)?;
+            Ok(Touch { entry: entry(&commit), bytes: blob(self.git()?, &tree(&commit)?, path)? })
+        }))
+    }
+
+    pub(super) fn walk_of<'a>(&'a self, path: &'a str) -> impl Iterator<Item = Result<Touch>> + 'a {
         let mut next = self.head().transpose();
         let mut left = WALK_MAX;
         std::iter::from_fn(move || {
@@ -221,17 +279,23 @@ impl Repository {
     /// The paths that differ between two commits.
     pub(crate) fn changed_between(&self, old: &str, new: &str) -> Result<Vec<String>> {
         let (old, new) = (tree(&self.commit_of(old)?)?, tree(&self.commit_of(new)?)?);
-        let diff = self.git()?.diff_tree_to_tree(Some(&old), Some(&new), None);
-        let diff = diff.map_err(RepositoryError::git("read what commits changed"))?;
-        let path = |delta: git2::DiffDelta<'_>| {
-            let path = delta.new_file().path_bytes().or(delta.old_file().path_bytes())?;
-            Some(String::from_utf8_lossy(path).into_owned())
-        };
-        Ok(diff.deltas().filter_map(path).collect())
+        let changed = differing(self.git()?, Some(&old), Some(&new));
+        changed.map_err(RepositoryError::git("read what commits changed"))
     }
 
     fn git_there(&self) -> Option<&Git> {
         self.git().ok()
+    }
+
+    /// Whether the side index knows a commit as one of hers; where it does not, git has the last word.
+    fn is_indexed(&self, git: &Git, commit: Oid) -> bool {
+        let Ok(found) = git.find_commit(commit) else { return false };
+        let sequence = self.indexed(|index| index.sequence(commit, found.time().seconds()));
+        sequence.flatten().is_some()
+    }
+
+    fn read_commit(&self, id: Oid) -> Result<Commit<'_>> {
+        self.git()?.find_commit(id).map_err(RepositoryError::git("read a commit"))
     }
 
     fn commit_of(&self, commit: &str) -> Result<Commit<'_>> {
@@ -252,7 +316,7 @@ pub(super) fn at(tree: Option<&Tree<'_>>, path: &str) -> Option<Oid> {
 fn files(tree: &Tree<'_>) -> std::result::Result<Vec<(String, Oid)>, git2::Error> {
     let mut found = Vec::new();
     tree.walk(TreeWalkMode::PreOrder, |folder, entry| {
-        if let (Ok(name), Some(git2::ObjectType::Blob)) = (entry.name(), entry.kind()) {
+        if let (Ok(name), Some(ObjectType::Blob)) = (entry.name(), entry.kind()) {
             found.push((format!("{folder}{name}"), entry.id()));
         }
         TreeWalkResult::Ok

@@ -208,7 +208,7 @@ impl Repository {
         }
     }
 
-    fn send(&self, writes: Vec<Arc<Accepted>>, instead: bool, is_start: bool) {
+    pub(super) fn send(&self, writes: Vec<Arc<Accepted>>, instead: bool, is_start: bool) {
         if let (Some(writer), Some(branch)) = (&self.writer, &self.branch) {
             let (branch, is_hers) = (branch.clone(), !self.is_lost);
             writer.applier.send(Batch { writes, branch, instead, is_start, is_hers });

@@ -3,8 +3,8 @@
 //! ```text
 //!  one acknowledged write          beside `git add; git diff --cached --quiet; git commit`, and beside the floor of the disk
 //!  writes a second                 with 1, 4, 16 and 64 writers
-//!  write, history, diff            at 100, 10 000 and 100 000 commits
-//!  room                            bytes and files, as written and after the upkeep
+//!  write, and whatever looks back  at 100, 10 000 and 100 000 commits, beside the same at 100: `long`
+//!  room                            bytes and files, as written and after the upkeep: `long`
 //! ```
 //!
 //! Everything of one table is measured in one run on one disk. Nothing is asserted: machines differ, and a number that
@@ -12,6 +12,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run, and says where")]
 #![expect(clippy::print_stdout, reason = "the numbers are what this is for")]
+
+mod long;
 
 use std::{
     fs::{self, File},
@@ -57,7 +59,7 @@ fn main() {
             many_writers(folder.path()).await;
         }
         if is_wanted("long") {
-            long_histories(folder.path()).await;
+            long::histories(folder.path()).await;
         }
     });
 }
@@ -165,127 +167,6 @@ async fn many_writers(folder: &Path) {
     println!();
 }
 
-/// The same questions at three lengths of history.
-async fn long_histories(folder: &Path) {
-    for length in [100, 10_000, 100_000] {
-        let home = folder.join(format!("long-{length}"));
-        let house = House::born(&home).await;
-        house.end();
-        import(&home.join("soul"), length);
-        let began = Instant::now();
-        let house = House::start(&home).await;
-        let start = began.elapsed();
-        let began = Instant::now();
-        house.write(0, 0).await;
-        let first = began.elapsed();
-        house.soul.ask(&Request::Status, PATIENCE).await.unwrap();
-        // the side index is made once
-        let end = Instant::now() + PATIENCE;
-        while house.history("values/v-0").await > Duration::from_millis(5) && Instant::now() < end {
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
-        println!(
-            "{length} commits: first start {start:.0?}, first write {first:.1?}, index after {:.1?}",
-            began.elapsed()
-        );
-        let mut series = [
-            Series::new("  a write, acknowledged"),
-            Series::new("  history of a document that changes often, 20 entries"),
-            Series::new("  history of a document that changes rarely"),
-            Series::new("  diff of a document, 20 changes"),
-        ];
-        for n in 1..WRITES {
-            let began = Instant::now();
-            house.write(0, n).await;
-            series[0].add(began);
-            if n % 3 == 0 {
-                series[1].took.push(house.history("identity").await);
-                series[2].took.push(house.history("name").await);
-                let began = Instant::now();
-                let diff = Request::Diff { document: "identity".into(), since: None, limit: 20 };
-                assert!(matches!(house.soul.ask(&diff, PATIENCE).await.unwrap(), Reply::Diff { .. }));
-                series[3].add(began);
-            }
-        }
-        for series in &series {
-            series.print(Duration::ZERO);
-        }
-        let (bytes, files) = room(&home.join("soul/.git/objects"));
-        house.end();
-        println!(
-            "  {:<w$} {:>38.0} bytes a commit, {files} files",
-            "room of the objects",
-            bytes / ratio_of(length + WRITES, Duration::from_secs(1)),
-            w = WIDE - 2
-        );
-    }
-}
-
-/// A history as years would leave it: the documents changed in turn, with the grammar of our messages.
-fn import(root: &Path, length: usize) {
-    let head = git(root, &["rev-parse", "HEAD"]);
-    let mut stream = Vec::new();
-    for n in 0..length {
-        let (path, op) = match n % 5 {
-            0 => ("identity.md".to_owned(), "patch"),
-            1 => (
-                format!(
-                    "journal/{:04}-{:02}-{:02}.md",
-                    2020 + n / 100_000,
-                    n / 2500 % 12 + 1,
-                    n / 100 % 28 + 1
-                ),
-                "journal",
-            ),
-            _ => (format!("values/v-{}.md", n % 50), "value"),
-        };
-        let message = format!("{op}: {path} via soul_patch\n\nOrigin: chat\nRequest-Id: import-{n}\n");
-        let text = format!(
-            "# Title\n\nline {n}\n{}",
-            "The light turns, and the fog comes in from the sea.\n".repeat(12)
-        );
-        write!(
-            stream,
-            "commit refs/heads/main\nmark :{}\ncommitter Lisa <lisa@self> {} +0000\ndata {}\n{message}",
-            n + 1,
-            1_700_000_000 + n,
-            message.len()
-        )
-        .unwrap();
-        if n == 0 {
-            writeln!(stream, "from {}", head.trim()).unwrap();
-        }
-        write!(stream, "M 100644 inline {path}\ndata {}\n{text}\n", text.len()).unwrap();
-    }
-    let mut child = command("git")
-        .arg("-C")
-        .arg(root)
-        .args(["fast-import", "--quiet"])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(&stream).unwrap();
-    assert!(child.wait().unwrap().success());
-    git(root, &["reset", "-q", "--hard"]);
-}
-
-/// Bytes and files below a folder.
-fn room(folder: &Path) -> (f64, usize) {
-    let (mut bytes, mut files) = (0.0, 0);
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let metadata = entry.metadata().unwrap();
-        if metadata.is_dir() {
-            let (more, others) = room(&entry.path());
-            (bytes, files) = (bytes + more, files + others);
-        } else {
-            #[expect(clippy::cast_precision_loss, reason = "sizes of files are far below where it loses")]
-            let size = metadata.len() as f64;
-            (bytes, files) = (bytes + size, files + 1);
-        }
-    }
-    (bytes, files)
-}
-
 /// A soul that runs, and whoever asks it.
 struct House {
     child: Child,
@@ -342,13 +223,6 @@ impl House {
 
     async fn write(&self, slug: usize, n: usize) {
         write(&self.soul, slug, n).await;
-    }
-
-    async fn history(&self, document: &str) -> Duration {
-        let ask = Request::History { document: Some(document.to_owned()), limit: 20, since: None };
-        let began = Instant::now();
-        assert!(matches!(self.soul.ask(&ask, PATIENCE).await.unwrap(), Reply::History { .. }));
-        began.elapsed()
     }
 
     fn end(mut self) {
