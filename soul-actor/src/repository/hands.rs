@@ -36,6 +36,9 @@ use crate::seal;
 /// From how many new objects on they are one pack. Fewer are quicker as files, and do not add to the packs.
 const LOOSE_MAX: usize = 40;
 
+/// How often the log is kept until git's index is in step: some seconds, and it is not what the log is for.
+const POSTPONED_MAX: u32 = 25;
+
 /// What moves things in the repository: at a start the owner, afterwards the thread behind it.
 pub(super) struct Hands {
     root: PathBuf,
@@ -61,6 +64,8 @@ pub(super) struct Hands {
     is_index_behind: bool,
     /// Whether that was said already.
     index_failed: bool,
+    /// How often the log was kept because of that.
+    postponed: u32,
 }
 
 impl Hands {
@@ -88,6 +93,7 @@ impl Hands {
             released: 0,
             is_index_behind: false,
             index_failed: false,
+            postponed: 0,
         })
     }
 
@@ -319,6 +325,13 @@ impl Hands {
         if self.releasable() == 0 {
             return Ok(());
         }
+        // somebody's own `git` holds the index for a moment; if it is flushed without what it lacks, and the power is cut
+        // after that, nothing would ever bring it in step
+        if self.is_index_behind && self.postponed < POSTPONED_MAX {
+            self.postponed += 1;
+            return Ok(());
+        }
+        self.postponed = 0;
         while self.index_more()? {}
         let is_indexed = self.progress.now().indexed >= self.last;
         if !is_indexed && let Some(head) = self.git.head().ok().and_then(|head| head.target()) {

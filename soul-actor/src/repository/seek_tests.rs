@@ -3,14 +3,16 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use git2::{Oid, Repository as Git, Signature, Time};
+use git2::{ObjectType, Oid, Repository as Git, Signature, Time};
 use ipc::contract::soul::Entry;
+use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::{
     index::Index,
     read::Touch,
     tests::{born, change, flushed, message, now, open, write},
+    workfile::look,
     *,
 };
 use crate::blame::{self, Trace};

@@ -2,8 +2,13 @@
 
 use std::{fs, path::Path};
 
+use jiff::Timestamp;
+
 use super::*;
-use crate::message::Origin;
+use crate::{
+    birth,
+    message::{Message, Origin},
+};
 
 /// The git command, with nothing of this machine's configuration.
 pub(super) fn git(root: &Path, arguments: &[&str]) -> String {

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::{
     tests::{born, change, flushed, git, is_whole, message, now, open, write},
+    workfile::look,
     *,
 };
 
