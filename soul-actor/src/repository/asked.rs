@@ -34,7 +34,7 @@ impl Repository {
     }
 
     /// Whether nothing is known of a request for certain, without asking the side index: nearly all are.
-    pub(super) fn is_new(&self, request: &str) -> bool {
+    fn is_new(&self, request: &str) -> bool {
         let mut requests = self.requests.borrow_mut();
         if requests.as_ref().is_none_or(|known| known.len() > 2 * index::REQUESTS_MAX) {
             *requests = self.with_index(Index::requests).map(|indexed| {

@@ -1,10 +1,8 @@
 //! Keeping: a reference to the newest commit, durable before anything is built on that it is there.
 
-use std::fs::File;
-
 use git2::ErrorCode;
 
-use super::{Repository, RepositoryError, Result, setup, workfile};
+use super::{Repository, RepositoryError, Result};
 
 impl Repository {
     /// Keeps the newest commit under a name. Another commit that the name keeps already stays kept: where it is part of
@@ -24,10 +22,6 @@ impl Repository {
         }
         let kept = git.reference(&free, newest, true, "lisa: kept before a migration");
         let kept = kept.map(drop).map_err(RepositoryError::git("keep the commit before the migration"));
-        let durable = kept.and_then(|()| {
-            let flushed = File::open(git.path()).and_then(|disk| setup::flush_all(&disk, &self.root));
-            flushed.map_err(workfile::failed("make durable", git.path()))
-        });
-        self.noting(durable)
+        self.noting(kept.and_then(|()| self.make_durable()))
     }
 }

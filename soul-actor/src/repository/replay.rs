@@ -48,13 +48,14 @@ impl Repository {
         };
         if let Some(here) = here.filter(|here| !self.is_lost && *here != known) {
             let anchor = Anchor { head: here, ..anchor.clone() };
+            // first what they changed is kept, then the anchor moves over it: a kill in between tells of it once more
+            self.notice_strangers(known, here)?;
             if let Some(writer) = &self.writer {
                 // who lets go of what is below leaves the anchor where it is then
                 self.progress.change(|state| state.anchored = below);
                 writer.log().drop_anchor(&anchor)?;
             }
             self.strange.push((known, here));
-            self.notice_strangers(known, here)?;
             // theirs may name requests too
             *self.requests.get_mut() = None;
             self.anchor = Some(anchor);
@@ -247,6 +248,8 @@ impl Repository {
         }
         info!(onto = ?here, writes = writes.len(), "somebody else has committed; what was accepted goes on top of that");
         if let Some(writer) = &self.writer {
+            // the log lets go of what is in git already and below that commit, which nothing has flushed yet
+            self.make_durable()?;
             let records: Vec<&Record> = writes.iter().map(|write| &write.record).collect();
             writer.log().rewrite(&records, &standing)?;
         }

@@ -1,6 +1,11 @@
 //! Writing: what is accepted, made durable and waited for.
 
-use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt as _, path::Path, sync::Arc};
+use std::{
+    fs::{DirBuilder, File},
+    os::unix::fs::DirBuilderExt as _,
+    path::Path,
+    sync::Arc,
+};
 
 use git2::ObjectType;
 use jiff::Timestamp;
@@ -43,7 +48,7 @@ impl Repository {
         self.noting(prepared)
     }
 
-    pub(super) fn make_ready(&mut self, now: Timestamp) -> Result<Option<Receipt>> {
+    fn make_ready(&mut self, now: Timestamp) -> Result<Option<Receipt>> {
         if self.git.is_none() {
             make_root(&self.root)?;
             self.git = Some(setup::init(&self.root)?);
@@ -62,7 +67,7 @@ impl Repository {
 
     /// The first commit of a home of the original that was never under git: its files as they are. There is nothing to
     /// be quick for, so it is flushed step by step and not by way of the log.
-    pub(super) fn adopt(&mut self, now: Timestamp) -> Result<Receipt> {
+    fn adopt(&mut self, now: Timestamp) -> Result<Receipt> {
         if look(&self.root, ".gitignore")?.is_none() {
             workfile::put(&self.root, ".gitignore", Some(birth::IGNORED.as_bytes()))?;
         }
@@ -81,14 +86,10 @@ impl Repository {
             Ok(id)
         };
         let id = take().map_err(RepositoryError::git(attempt))?;
-        let durable = || {
-            let disk = std::fs::File::open(git.path())?;
-            setup::flush_all(&disk, &self.root)
-        };
-        durable().map_err(workfile::failed("make durable", git.path()))?;
+        self.make_durable()?;
         let subject = text.lines().next().unwrap_or_default();
         git.reference(&branch, id, false, subject).map_err(RepositoryError::git(attempt))?;
-        durable().map_err(workfile::failed("make durable", git.path()))?;
+        self.make_durable()?;
         let paths = git.find_tree(tree).map(|tree| versions::names(&tree));
         let paths = paths.map_err(RepositoryError::git(attempt))?;
         self.load()?;
@@ -100,6 +101,13 @@ impl Repository {
             caller: message.caller,
             origin: message.origin,
         })
+    }
+
+    /// Flushes everything that was written, without the log.
+    pub(super) fn make_durable(&self) -> Result<()> {
+        let git_dir = self.git()?.path();
+        let flush = || setup::flush_all(&File::open(git_dir)?, &self.root);
+        flush().map_err(workfile::failed("make durable", git_dir))
     }
 
     /// Whether a file is what it should be: as the newest commit has it, or on its way to that.
@@ -260,7 +268,7 @@ impl Repository {
     }
 
     #[cfg_attr(not(test), expect(unused_variables, reason = "only tests cut a write"))]
-    pub(super) fn append(writer: &Writer, batch: &[Accepted], progress: &Progress) -> Result<()> {
+    fn append(writer: &Writer, batch: &[Accepted], progress: &Progress) -> Result<()> {
         #[cfg(test)]
         if progress.now().cut == Some(Step::Accepted) {
             return Err(RepositoryError::Cut);
