@@ -7,13 +7,14 @@
 //! ```
 
 use std::{
+    cell::RefCell,
     collections::VecDeque,
     sync::{
         Arc,
         mpsc::{self, RecvTimeoutError, TryRecvError},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use tracing::{info, warn};
@@ -28,12 +29,10 @@ const QUIET: Duration = Duration::from_millis(120);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 /// How many writes are applied at once at most; their objects are in memory twice while they are packed.
 const TOGETHER_MAX: usize = 2048;
-/// From how many writes at once on the next ones are gathered for a moment: what changes often is then written once, and a
-/// file costs more than all else about a write. Nobody waits for that who wants to read.
-const MANY: usize = 32;
-const GATHERING: Duration = Duration::from_millis(25);
-/// How often it is looked meanwhile whether somebody waits.
-const LOOKING: Duration = Duration::from_millis(2);
+/// For how long writes are gathered: what changes often is then written once, and a file costs more than all else about a
+/// write. It is out of the way of the next write besides, which follows on the last one closely or not at all. Nobody
+/// waits for that who wants to read.
+const GATHERING: Duration = Duration::from_millis(20);
 /// How many applied records the log keeps before it is shortened though there is no quiet.
 const UNRELEASED_MAX: u64 = 2048;
 
@@ -54,6 +53,9 @@ pub(super) struct Batch {
 /// The thread, from outside.
 pub(super) struct Applier {
     batches: Option<mpsc::Sender<Batch>>,
+    /// Accepted, and not handed over yet.
+    held: RefCell<Vec<Batch>>,
+    progress: Arc<Progress>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
@@ -61,25 +63,34 @@ impl Applier {
     /// Starts the thread.
     pub(super) fn start(hands: Hands, progress: Arc<Progress>) -> std::io::Result<Self> {
         let (batches, coming) = mpsc::channel();
+        let known = progress.clone();
         let thread = thread::Builder::new().name("applier".to_owned()).spawn(move || {
-            let _ended = TellWhenEnded(progress.clone());
-            Work {
-                hands,
-                progress,
-                coming,
-                waiting: VecDeque::new(),
-                is_busy: false,
-                upkeep: Upkeep::default(),
-            }
-            .run();
+            let _ended = TellWhenEnded(known.clone());
+            Work { hands, progress: known, coming, waiting: VecDeque::new(), upkeep: Upkeep::default() }
+                .run();
         })?;
-        Ok(Self { batches: Some(batches), thread: Some(thread) })
+        Ok(Self { batches: Some(batches), held: RefCell::default(), progress, thread: Some(thread) })
     }
 
-    /// Hands over a batch. A thread that has ended has said so in the progress; the log keeps what it does not take.
+    /// Keeps a batch until there is time for it: handing it over wakes a thread, and whoever waits for an answer is first.
+    pub(super) fn hold(&self, batch: Batch) {
+        self.held.borrow_mut().push(batch);
+    }
+
+    /// Hands over a batch, and before it what was held. A thread that has ended has said so in the progress; the log keeps
+    /// what it does not take.
     pub(super) fn send(&self, batch: Batch) {
+        self.hold(batch);
+        self.hand_over();
+    }
+
+    /// Hands over what was held.
+    pub(super) fn hand_over(&self) {
+        let held = self.held.take();
         if let Some(batches) = &self.batches {
-            let _ = batches.send(batch);
+            for batch in held {
+                let _ = batches.send(batch);
+            }
         }
     }
 }
@@ -87,7 +98,9 @@ impl Applier {
 impl Drop for Applier {
     /// Waits until all is applied that can be.
     fn drop(&mut self) {
+        self.hand_over();
         self.batches = None;
+        self.progress.hurry();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
@@ -101,8 +114,6 @@ struct Work {
     progress: Arc<Progress>,
     coming: mpsc::Receiver<Batch>,
     waiting: VecDeque<Batch>,
-    /// The last time there were many.
-    is_busy: bool,
     upkeep: Upkeep,
 }
 
@@ -158,21 +169,10 @@ impl Work {
         self.upkeep.finish();
     }
 
-    /// Takes what is there, and while there is much, what comes in the next moment.
+    /// Takes what is there, and what comes in the next moment.
     fn gather(&mut self) {
+        self.progress.wait_for_somebody(GATHERING);
         self.waiting.extend(self.coming.try_iter());
-        let end = Instant::now() + GATHERING;
-        while self.is_busy && !self.progress.is_awaited() && Instant::now() < end {
-            let many: usize = self.waiting.iter().map(|batch| batch.writes.len()).sum();
-            if many >= TOGETHER_MAX || self.waiting.iter().any(|batch| batch.instead) {
-                break;
-            }
-            match self.coming.recv_timeout(LOOKING) {
-                Ok(batch) => self.waiting.push_back(batch),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-        }
     }
 
     /// Applies what waits, as far as it goes to one branch, until that works.
@@ -187,7 +187,6 @@ impl Work {
         {
             writes.extend(next.writes);
         }
-        self.is_busy = writes.len() >= MANY;
         let mut pause = PAUSES.0;
         loop {
             let error = match self.hands.apply(&writes, &branch, is_start, is_hers) {

@@ -49,6 +49,7 @@ impl Repository {
 
     /// Waits until what was flushed is in git, as far as that works.
     pub(super) fn wait_applied(&self) {
+        self.hand_over();
         let flushed = self.position - self.batch.len() as u64;
         self.progress.wait(SETTLING, |state| {
             state.applied >= flushed || state.trouble.is_some() || state.moved || state.ended

@@ -92,6 +92,7 @@ impl Progress {
             return state.clone();
         }
         self.awaited.fetch_add(1, Ordering::AcqRel);
+        self.changed.notify_all();
         while !is_wanted(&state) {
             let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) else {
                 break;
@@ -102,9 +103,18 @@ impl Progress {
         state.clone()
     }
 
-    /// Whether somebody waits for it to go on.
-    pub(super) fn is_awaited(&self) -> bool {
-        self.awaited.load(Ordering::Acquire) > 0
+    /// Waits for so long at most, and not while somebody else waits for it to go on.
+    pub(super) fn wait_for_somebody(&self, longest: Duration) {
+        let is_alone = |_: &mut State| self.awaited.load(Ordering::Acquire) == 0;
+        // whoever starts to wait holds the lock while it says so, and so is never missed
+        drop(self.changed.wait_timeout_while(self.lock(), longest, is_alone));
+    }
+
+    /// From now on nobody gathers: it is waited for to the end.
+    pub(super) fn hurry(&self) {
+        let _state = self.lock();
+        self.awaited.fetch_add(1, Ordering::AcqRel);
+        self.changed.notify_all();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -44,6 +44,7 @@ impl Repository {
 
     /// Waits a moment until what was flushed is in the side index; it follows the files at once, but when it is made anew.
     fn wait_indexed(&self) {
+        self.hand_over();
         let flushed = self.position - self.batch.len() as u64;
         self.progress.wait(INDEXING, |state| {
             state.indexed >= flushed || state.trouble.is_some() || state.moved || state.ended

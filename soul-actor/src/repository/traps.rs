@@ -20,6 +20,7 @@ fn loose(root: &Path) -> Vec<std::path::PathBuf> {
 }
 
 fn wait(repository: &Repository, is_wanted: impl Fn(&progress::State) -> bool) {
+    repository.hand_over();
     let state = repository.progress.wait(Duration::from_secs(20), &is_wanted);
     assert!(is_wanted(&state), "{state:?}");
 }

@@ -198,11 +198,20 @@ impl Repository {
         self.unflushed.get(&ticket).map(String::as_str)
     }
 
-    /// Ends a batch whose answers have been given: what was looked at for it is looked at anew for the next.
+    /// Ends a batch whose answers have been given: it goes to git now, and what was looked at for it is looked at anew for
+    /// the next.
     pub(crate) fn end_batch(&mut self) {
+        self.hand_over();
         self.unflushed.clear();
         self.is_looked = false;
         self.root.read_anew();
+    }
+
+    /// Hands to the thread behind what was flushed. Before anything waits for it.
+    pub(super) fn hand_over(&self) {
+        if let Some(writer) = &self.writer {
+            writer.applier.hand_over();
+        }
     }
 
     /// Makes durable what was accepted, all of it or nothing. `answer` gives the answer of a request, which is kept with
@@ -238,7 +247,9 @@ impl Repository {
             }
             return self.noting(appended);
         }
-        self.progress.change(|state| state.refusing = None);
+        if self.progress.now().refusing.is_some() {
+            self.progress.change(|state| state.refusing = None);
+        }
         let batch: Vec<_> = batch.into_iter().map(Arc::new).collect();
         self.unapplied.extend(batch.iter().cloned());
         let is_hers = !self.is_lost;
@@ -250,7 +261,7 @@ impl Repository {
                 none => *none = Some(Anchor::at(branch, head)),
             }
         }
-        writer.applier.send(Batch {
+        writer.applier.hold(Batch {
             writes: batch,
             branch: branch.clone(),
             instead: false,
@@ -260,6 +271,7 @@ impl Repository {
         self.forget_applied();
         if self.unapplied.len() > UNAPPLIED_MAX {
             let far = self.position - UNAPPLIED_MAX as u64 / 2;
+            self.hand_over();
             self.progress.wait(SETTLING, |state| {
                 state.applied >= far || state.trouble.is_some() || state.moved || state.ended
             });
@@ -295,6 +307,7 @@ impl Repository {
     pub(crate) fn settle(&mut self) -> Result<()> {
         // a batch that could not be flushed is refused where it was asked for; what is read is the state before it
         let _ = self.flush(|_| None);
+        self.hand_over();
         for _ in 0..16 {
             let far = self.position;
             let state = self.progress.wait(SETTLING, |state| {
