@@ -130,9 +130,7 @@ mod tests {
             identity: document("a lighthouse keeper\n# Purpose\n\nwho hums"),
             purpose: document("to keep the light"),
             constitution: document("不说谎"),
-            values: vec![],
-            opinions: vec![],
-            desires: vec![],
+            ..Snapshot::default()
         }
     }
 

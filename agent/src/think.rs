@@ -176,6 +176,7 @@ async fn use_tools(
                     run: work.run.clone(),
                     session: Some(transcript.header.id.clone()),
                     model: mind.provider.model().to_owned(),
+                    outside: false,
                 };
                 use_tool(mind, call_id(&work.request, &id), call).await
             }
@@ -215,7 +216,7 @@ fn call_id(turn: &RequestId, call: &str) -> RequestId {
 }
 
 fn bad_news(output: String) -> Called {
-    Called { output, failed: true, written: None }
+    Called::failed(output)
 }
 
 fn title(name: &str, input: &Value) -> String {

@@ -135,6 +135,7 @@ impl Reach {
             run: Some(token.clone()),
             session: Some(session.to_owned()),
             model: "none".to_owned(),
+            outside: false,
         });
         match self.soul.ask(&call, PATIENCE).await {
             Ok(soul::Reply::Called(called)) if !called.failed => Ok(()),

@@ -17,6 +17,71 @@ pub struct Config {
     pub heartbeat: Heartbeat,
     /// When a child that keeps dying is left alone.
     pub supervisor: Supervisor,
+    /// Who talks to her where a client does not say: the name of a page in `relationships/`.
+    pub person: Option<String>,
+    /// How much of herself she may change at once.
+    pub gates: Gates,
+    /// When she looks back on a conversation.
+    pub reflect: Reflect,
+}
+
+/// How much of her gated documents she may change: how often, how much at once, and how what a person thinks of her
+/// replies narrows that. The defaults are those of the design.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Gates {
+    /// How many characters one write may insert.
+    pub chars_max: u32,
+    /// How many writes there are in a day of her zone.
+    pub writes_a_day: u32,
+    /// The weight of the ratings, 0 to 1, below which nothing is written.
+    pub refuse_below: f64,
+    /// The weight below which little is written.
+    pub narrow_below: f64,
+    /// How many characters that is.
+    pub narrow_chars_max: u32,
+    /// How many ratings there must be before they count.
+    pub ratings_min: u32,
+    /// How many of the newest ratings count.
+    pub ratings_max: u32,
+    /// In how long a rating loses half of its weight.
+    pub half_life: SignedDuration,
+    /// From how many objections in seven days on she is asked to reflect on them.
+    pub objections_a_week: u32,
+}
+
+impl Default for Gates {
+    fn default() -> Self {
+        Self {
+            chars_max: 800,
+            writes_a_day: 3,
+            refuse_below: 0.35,
+            narrow_below: 0.6,
+            narrow_chars_max: 300,
+            ratings_min: 3,
+            ratings_max: 20,
+            half_life: SignedDuration::from_hours(7 * 24),
+            objections_a_week: 5,
+        }
+    }
+}
+
+/// When she looks back on a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Reflect {
+    /// Whether she does so by herself; asked for, she always does.
+    pub enabled: bool,
+    /// How long nobody must have said anything.
+    pub after: SignedDuration,
+    /// The longest it may take.
+    pub turn_max: SignedDuration,
+}
+
+impl Default for Reflect {
+    fn default() -> Self {
+        Self { enabled: true, after: SignedDuration::from_mins(10), turn_max: SignedDuration::from_mins(5) }
+    }
 }
 
 /// Which model thinks. Without a provider, what the environment and `config.env` offer is used, and else the embedded default.
@@ -166,6 +231,17 @@ impl Config {
             let why = "`deaths_max`, `deaths_window` and `ready_max` must be above zero";
             return wrong("supervisor", why.into());
         }
+        let gates = &config.gates;
+        if ![gates.refuse_below, gates.narrow_below].iter().all(|weight| (0.0..=1.0).contains(weight)) {
+            return wrong("gates", "`refuse_below` and `narrow_below` must be from 0 to 1".into());
+        }
+        if !gates.half_life.is_positive() {
+            return wrong("gates.half_life", "it must be above zero, as in `168h`".into());
+        }
+        if !config.reflect.turn_max.is_positive() || !config.reflect.after.is_positive() {
+            let why = "`after` and `turn_max` must be above zero; `enabled = false` turns it off";
+            return wrong("reflect", why.into());
+        }
         if config.model.silence_max.is_some_and(|silence| !silence.is_positive()) {
             return wrong("model.silence_max", "it must be above zero, as in `2m`".into());
         }
@@ -218,6 +294,9 @@ mod tests {
         check("[heartbeat]\nturn_max = \"0s\"", "heartbeat.turn_max");
         check("[supervisor]\ndeaths_max = 0", "supervisor");
         check("[model]\nsilence_max = \"0s\"", "model.silence_max");
+        check("[gates]\nrefuse_below = 1.5", "refuse_below");
+        check("[gates]\nhalf_life = \"0s\"", "gates.half_life");
+        check("[reflect]\nafter = \"-1m\"", "reflect");
     }
 
     #[test]

@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn the_first_answer_stands_and_the_memory_is_bounded() {
         let id = |n: usize| RequestId::try_from(format!("r-{n}")).unwrap();
-        let called = |n: usize| Called { output: n.to_string(), failed: false, written: None };
+        let called = |n: usize| Called::said(n.to_string());
         let mut answered = Answered::default();
         for n in 0..=KEPT_MAX {
             answered.keep(&id(n), &called(n));

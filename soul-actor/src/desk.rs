@@ -133,6 +133,9 @@ impl Desk {
                 self.roll_back(Grant::of_person(caller.role, asked.human), id, &asked, now)
             }
             Request::Look => self.look_outside(Grant::of_person(caller.role, false), now),
+            Request::Edit(_) | Request::Rate(_) | Request::Objections { .. } | Request::Surfaced(_) => {
+                Err(NotWritten::Refused("not yet".to_owned()))
+            }
             Request::Check { repair, human } => self.check(Grant::of_person(caller.role, human), repair, now),
         };
         answered.unwrap_or_else(|why| Reply::Refused { reason: why.sentence() })
@@ -218,7 +221,7 @@ impl Desk {
         let why = RepositoryError::Unlogged { why: why.to_owned() };
         let reason = NotWritten::Failed(why).sentence();
         match reply {
-            Reply::Called(_) => Reply::Called(Called { output: reason, failed: true, written: None }),
+            Reply::Called(_) => Reply::Called(Called::failed(reason)),
             _ => Reply::Refused { reason },
         }
     }
@@ -303,7 +306,7 @@ impl Desk {
         info!(commit = receipt.commit, "she is born");
         self.drafts.clear();
         let written = self.tell(&receipt);
-        self.keep(id, &Called { output: String::new(), failed: false, written: Some(written.clone()) });
+        self.keep(id, &Called::wrote(String::new(), written.clone()));
         Ok(Reply::Born(written))
     }
 
@@ -323,7 +326,7 @@ impl Desk {
         task: &str,
         now: Timestamp,
     ) -> Result<Reply, NotWritten> {
-        grant?.permits(Deed::OpenRun)?;
+        grant?.permits(Deed::OpenRun(kind))?;
         Ok(Reply::RunOpened { run: self.key.open(kind, task, &random_hex::<8>(), now)? })
     }
 
@@ -374,7 +377,7 @@ impl Desk {
             if !tool.writes() {
                 grant.permits(Deed::Read)?;
                 let output = self.look(input::read(tool, &call.input, &when)?, now)?;
-                return Ok(Called { output, failed: false, written: None });
+                return Ok(Called::said(output));
             }
             if let Some(first) = self.first_outcome(id)? {
                 return Ok(first);
@@ -403,7 +406,7 @@ impl Desk {
             self.keep(id, &called);
             Ok(called)
         });
-        let refused = |why: NotWritten| Called { output: why.sentence(), failed: true, written: None };
+        let refused = |why: NotWritten| Called::failed(why.sentence());
         let mut called = done.unwrap_or_else(refused);
         if let Some(note) = self.outside.tell_her() {
             called.output.push_str(&note);
@@ -446,7 +449,7 @@ impl Desk {
         let path = &plan.path;
         if !self.repository.differs(&plan.changes)? {
             let output = format!("no change: `{path}` says this already");
-            return Ok(Called { output, failed: false, written: None });
+            return Ok(Called::said(output));
         }
         if let Some(adopted) = self.repository.prepare(now)? {
             self.tell(&adopted);
@@ -460,11 +463,11 @@ impl Desk {
         }
         let Some(receipt) = self.repository.accept(&plan.changes, message, now)? else {
             let output = format!("no change: `{}` says this already", plan.path);
-            return Ok(Called { output, failed: false, written: None });
+            return Ok(Called::said(output));
         };
         let written = self.tell(&receipt);
         let output = format!("wrote `{}`, commit `{}`: {}", plan.path, short(&written.commit), plan.said);
-        Ok(Called { output, failed: false, written: Some(written) })
+        Ok(Called::wrote(output, written))
     }
 
     /// The seal with the hashes of the texts that change.
@@ -531,7 +534,7 @@ impl Desk {
             format!("wrote `{}`, commit `{}`", paths.first().map_or("", String::as_str), short(&commit));
         let (sequence, prompt_version) = (versions.sequence, versions.prompt_version);
         let written = Written { commit, sequence, prompt_version, paths };
-        Ok(Called { output, failed: false, written: Some(written) })
+        Ok(Called::wrote(output, written))
     }
 
     fn today(&self, now: Timestamp) -> Date {
@@ -551,6 +554,10 @@ impl Desk {
             }
             Document::Progress(slug) => format!("nothing is written about the progress of `{slug}` yet"),
             Document::Journal(day) => format!("the journal has no entry of {day}"),
+            Document::Relationship(slug) => {
+                no_such("page about a person", slug.as_str(), &portrait::slugs(root, Folder::Relationships))
+            }
+            Document::Record(record) => format!("there is no `{}` yet", record.path()),
         }
     }
 }
@@ -559,7 +566,8 @@ impl Desk {
 fn deed(wish: &Wish) -> Deed {
     match wish {
         Wish::Text { text, .. } => Deed::Text(*text),
-        Wish::Value { .. } | Wish::Opinion { .. } | Wish::Desire { .. } => Deed::Entry,
+        Wish::Value { .. } | Wish::Opinion { .. } => Deed::Entry,
+        Wish::Desire { .. } => Deed::NewDesire,
         Wish::Journal { .. } => Deed::Journal,
         Wish::Progress { .. } => Deed::Progress,
         Wish::Rollback { .. } => Deed::Rollback,
@@ -606,7 +614,8 @@ mod tests {
 
     fn journal(desk: &mut Desk, id: &str) -> Called {
         let (tool, input) = ("soul_journal".to_owned(), json!({"entry": format!("entry {id}")}));
-        let call = Call { tool, input, run: None, session: None, model: "offline".to_owned() };
+        let call =
+            Call { tool, input, run: None, session: None, model: "offline".to_owned(), outside: false };
         match ask(desk, id, Request::Call(call)) {
             Reply::Called(called) => called,
             other => panic!("{other:?}"),

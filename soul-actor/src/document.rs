@@ -20,11 +20,28 @@ pub(crate) enum Text {
     Purpose,
     /// What she holds to.
     Constitution,
+    /// Her voice, her stance, her boundaries.
+    Soul,
+    /// Her model of the person.
+    User,
+    /// What she keeps in mind.
+    Memory,
+    /// What a person has laid down.
+    Rules,
 }
 
 impl Text {
     /// All of them.
-    pub(crate) const ALL: [Self; 4] = [Self::Name, Self::Identity, Self::Purpose, Self::Constitution];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Name,
+        Self::Identity,
+        Self::Purpose,
+        Self::Constitution,
+        Self::Soul,
+        Self::User,
+        Self::Memory,
+        Self::Rules,
+    ];
 
     /// What it is called.
     pub(crate) const fn name(self) -> &'static str {
@@ -33,6 +50,10 @@ impl Text {
             Self::Identity => "identity",
             Self::Purpose => "purpose",
             Self::Constitution => "constitution",
+            Self::Soul => "soul",
+            Self::User => "user",
+            Self::Memory => "memory",
+            Self::Rules => "rules",
         }
     }
 
@@ -43,6 +64,10 @@ impl Text {
             Self::Identity => "identity.md",
             Self::Purpose => "purpose.md",
             Self::Constitution => "constitution.md",
+            Self::Soul => "soul.md",
+            Self::User => "user.md",
+            Self::Memory => "memory.md",
+            Self::Rules => "rules.md",
         }
     }
 
@@ -51,7 +76,10 @@ impl Text {
         match self {
             Self::Name => 80,
             Self::Identity | Self::Purpose => 1200,
-            Self::Constitution => 2000,
+            Self::Constitution | Self::Rules => 2000,
+            Self::Soul => 4000,
+            Self::User => 2500,
+            Self::Memory => 3000,
         }
     }
 
@@ -110,11 +138,14 @@ pub(crate) enum Folder {
     Desires,
     /// What she wrote, by day.
     Journal,
+    /// Whom she knows.
+    Relationships,
 }
 
 impl Folder {
     /// All of them.
-    pub(crate) const ALL: [Self; 4] = [Self::Values, Self::Opinions, Self::Desires, Self::Journal];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Values, Self::Opinions, Self::Desires, Self::Journal, Self::Relationships];
 
     /// What it is called.
     pub(crate) const fn name(self) -> &'static str {
@@ -123,6 +154,45 @@ impl Folder {
             Self::Opinions => "opinions",
             Self::Desires => "desires",
             Self::Journal => "journal",
+            Self::Relationships => "relationships",
+        }
+    }
+}
+
+/// The files that are read as documents and written by tools of their own alone, or by the process itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Record {
+    /// What she feels, and why.
+    Emotions,
+    /// What she changed of herself, and why.
+    Changelog,
+    /// What she objected to.
+    Objections,
+    /// What a person thinks of her replies.
+    Ratings,
+}
+
+impl Record {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] = [Self::Emotions, Self::Changelog, Self::Objections, Self::Ratings];
+
+    /// What it is called.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Emotions => "emotions",
+            Self::Changelog => "changelog",
+            Self::Objections => "objections",
+            Self::Ratings => "ratings",
+        }
+    }
+
+    /// Where it lies.
+    pub(crate) const fn path(self) -> &'static str {
+        match self {
+            Self::Emotions => "emotions.json",
+            Self::Changelog => "changelog.md",
+            Self::Objections => "objections.jsonl",
+            Self::Ratings => "ratings.jsonl",
         }
     }
 }
@@ -142,6 +212,10 @@ pub(crate) enum Document {
     Progress(Slug),
     /// A day of the journal.
     Journal(Date),
+    /// Her page about a person.
+    Relationship(Slug),
+    /// A record.
+    Record(Record),
 }
 
 impl Document {
@@ -154,6 +228,8 @@ impl Document {
             Self::Desire(slug) => format!("desires/{slug}.md"),
             Self::Progress(slug) => format!("desires/{slug}.progress.md"),
             Self::Journal(day) => format!("journal/{day}.md"),
+            Self::Relationship(slug) => format!("relationships/{slug}.md"),
+            Self::Record(record) => record.path().to_owned(),
         }
     }
 
@@ -196,6 +272,12 @@ impl Scope {
         if let Some(text) = Text::ALL.into_iter().find(|text| text.name().eq_ignore_ascii_case(bare)) {
             return Ok(Self::One(Document::Text(text)));
         }
+        let is_record = |record: &Record| {
+            record.name().eq_ignore_ascii_case(bare) || record.path().eq_ignore_ascii_case(name)
+        };
+        if let Some(record) = Record::ALL.into_iter().find(is_record) {
+            return Ok(Self::One(Document::Record(record)));
+        }
         let folder = |name: &str| Folder::ALL.into_iter().find(|f| f.name().eq_ignore_ascii_case(name));
         if let Some(folder) = folder(bare.trim_end_matches('/')) {
             return Ok(Self::Folder(folder));
@@ -215,6 +297,7 @@ impl Scope {
                 None => Document::Desire(Slug::of_file(entry)?),
             },
             Folder::Journal => Document::Journal(day(entry)?),
+            Folder::Relationships => Document::Relationship(Slug::of_file(entry)?),
         };
         Ok(Self::One(document))
     }
@@ -249,12 +332,20 @@ fn strip_md(name: &str) -> &str {
 
 fn unknown(name: &str) -> String {
     let known = Text::ALL.map(Text::name).into_iter().chain(Folder::ALL.map(Folder::name));
+    let known = known.chain(Record::ALL.map(Record::name));
     let shown = ipc::text::one_line(name, 80);
     let folder = name.split_once('/').map_or(name, |(folder, _)| folder);
     match ipc::text::nearest(strip_md(folder), known) {
         Some(near) => format!("there is no document `{shown}`; the nearest is `{near}`"),
         None => format!(
-            "there is no document `{shown}`; there are `name`, `identity`, `purpose`, `constitution`, `values/…`, `opinions/…`, `desires/…` and `journal/…`"
+            "there is no document `{shown}`; there are `{}`, and entries in `{}/…`",
+            Text::ALL
+                .map(Text::name)
+                .into_iter()
+                .chain(Record::ALL.map(Record::name))
+                .collect::<Vec<_>>()
+                .join("`, `"),
+            Folder::ALL.map(Folder::name).join("/…`, `")
         ),
     }
 }
@@ -280,6 +371,14 @@ mod tests {
         check("desires/学习.progress.md", "desires/学习.progress.md");
         check("journal", "journal/2026-11-30.md");
         check("journal/2026-01-02", "journal/2026-01-02.md");
+        check("SOUL.md", "soul.md");
+        check("USER", "user.md");
+        check("Memory.md", "memory.md");
+        check("RULES.md", "rules.md");
+        check("relationships/ada", "relationships/ada.md");
+        check("emotions", "emotions.json");
+        check("CHANGELOG.md", "changelog.md");
+        check("ratings.jsonl", "ratings.jsonl");
     }
 
     #[test]
@@ -316,11 +415,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_name_never_leads_out_of_the_soul(name in any::<String>(), folder in "values/|desires/|journal/|opinions/|") {
+        fn a_name_never_leads_out_of_the_soul(name in any::<String>(), folder in "values/|desires/|journal/|opinions/|relationships/|") {
             if let Ok(document) = Document::parse(&format!("{folder}{name}"), today()) {
                 let path = document.path();
                 prop_assert!(!path.starts_with('/') && path.split('/').all(|part| !part.starts_with('.') && !part.is_empty()));
-                prop_assert!(path.split('/').count() <= 2 && strip_md(&path) != path);
+                prop_assert!(path.split('/').count() <= 2 && path.rsplit_once('.').is_some());
             }
         }
     }

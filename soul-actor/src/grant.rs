@@ -3,10 +3,15 @@
 //! | grant | from | may |
 //! |---|---|---|
 //! | chat | the agent, without a run | everything she may do in a conversation |
-//! | heartbeat | agent or heartbeat, with the token of an open run | the same, for now; [`Grant::permits`] is the place to narrow it |
+//! | heartbeat | agent or heartbeat, with the token of an open run | the same |
+//! | examen | with the token of an examen | journal, progress, a new desire: a mirror changes nothing |
+//! | dream | with the token of a dream | journal, `soul` and `memory`: what has settled, not who she is |
+//! | reflect | the agent, with the token of a reflection | as in a conversation, and one of `identity`, `purpose`, `constitution` once a session |
 //! | time | the heartbeat, without a run | read, and open runs |
-//! | human | the supervisor, where it says that its peer is a person | read, roll back, mend |
+//! | human | the supervisor, where it says that its peer is a person | write any document, rate, roll back, mend |
 //! | watch | the supervisor | read |
+//!
+//! `birth`, `migration` and `manual` are no caller's: they are what this process itself does, or finds done.
 //!
 //! A run token is checked by its own contents (`HMAC-SHA256` under a key derived from this process's secret), so it
 //! outlives a restart of the soul, and nobody else can make one.
@@ -33,8 +38,8 @@ const TASK_CHARS_MAX: usize = 200;
 pub(crate) enum Grant {
     /// Her part of a conversation.
     Chat,
-    /// Her own time, in an open run.
-    Heartbeat,
+    /// A run that was opened: her own time, or a look back.
+    Run(RunKind),
     /// The process that opens runs.
     Time,
     /// A person, whom the supervisor has seen to be none of ours.
@@ -48,20 +53,34 @@ pub(crate) enum Grant {
 pub(crate) enum Deed {
     /// Nothing changes.
     Read,
-    /// A run of her own time begins.
-    OpenRun,
+    /// A run begins.
+    OpenRun(RunKind),
     /// She is conceived or born.
     Birth,
     /// The journal grows.
     Journal,
     /// A desire's progress grows.
     Progress,
-    /// A value, an opinion or a desire is written.
+    /// The progress of a desire is condensed.
+    Condense,
+    /// A desire comes to be.
+    NewDesire,
+    /// A desire that is there changes or ends.
+    Desire,
+    /// A value, an opinion or a page about a person is written.
     Entry,
+    /// What she feels changes.
+    Feel,
+    /// She objects, or what became of that is noted.
+    Object,
     /// One of the texts of the self is written.
     Text(Text),
     /// Something comes back as it was.
     Rollback,
+    /// A document is written in a person's name.
+    Edit,
+    /// A reply of hers is rated.
+    Rate,
     /// The repository is mended.
     Mend,
     /// It is looked for edits from outside.
@@ -78,9 +97,7 @@ impl Grant {
     ) -> Result<Self, String> {
         match (role, run) {
             (Role::Agent, None) => Ok(Self::Chat),
-            (Role::Agent | Role::Heartbeat, Some(run)) => match key.verify(run, now)? {
-                RunKind::Heartbeat => Ok(Self::Heartbeat),
-            },
+            (Role::Agent | Role::Heartbeat, Some(run)) => key.verify(run, now).map(|run| Self::Run(run.kind)),
             (Role::Heartbeat, None) => Ok(Self::Time),
             (Role::Supervisor | Role::Soul, _) => Ok(Self::Watch),
         }
@@ -98,48 +115,82 @@ impl Grant {
 
     /// Whether a deed is granted; the refusal says which rule.
     pub(crate) fn permits(self, deed: Deed) -> Result<(), String> {
-        let may = match (self, deed) {
-            (_, Deed::Read)
-            | (Self::Time, Deed::OpenRun)
-            | (Self::Chat, Deed::Birth)
-            | (Self::Human, Deed::Rollback | Deed::Mend | Deed::Look)
-            | (Self::Watch, Deed::Look)
-            | (
-                Self::Chat | Self::Heartbeat,
-                Deed::Journal | Deed::Progress | Deed::Entry | Deed::Text(_) | Deed::Rollback,
-            ) => true,
-            (Self::Chat | Self::Heartbeat | Self::Watch | Self::Human, Deed::OpenRun)
-            | (Self::Heartbeat | Self::Time | Self::Watch | Self::Human, Deed::Birth)
-            | (Self::Chat | Self::Heartbeat | Self::Time, Deed::Mend | Deed::Look)
-            | (Self::Time | Self::Watch, Deed::Rollback)
-            | (Self::Watch, Deed::Mend)
-            | (
-                Self::Time | Self::Watch | Self::Human,
-                Deed::Journal | Deed::Progress | Deed::Entry | Deed::Text(_),
-            ) => false,
-        };
-        if may {
-            return Ok(());
-        }
-        Err(match (self, deed) {
-            (_, Deed::OpenRun) => "only the heartbeat opens runs of her own time".to_owned(),
-            (_, Deed::Birth) => "only the agent gives birth, and not in a run of her own time".to_owned(),
-            (_, Deed::Rollback | Deed::Mend) => {
-                "only a person may do this, from a program that Lisa did not start".to_owned()
+        use RunKind::{Dream, Examen, Heartbeat, Reflect};
+        let may = match deed {
+            Deed::Read => true,
+            Deed::OpenRun(Reflect) => self == Self::Chat,
+            Deed::OpenRun(Heartbeat | Examen | Dream) => self == Self::Time,
+            Deed::Birth => self == Self::Chat,
+            Deed::Journal => matches!(self, Self::Chat | Self::Run(_)),
+            Deed::Progress | Deed::NewDesire => {
+                matches!(self, Self::Chat | Self::Run(Heartbeat | Examen | Reflect))
             }
-            (Self::Time, _) => "the heartbeat writes only in a run; open one and show its token".to_owned(),
-            _ => "this process may look at the self, not write it".to_owned(),
-        })
+            Deed::Desire | Deed::Entry | Deed::Feel => {
+                matches!(self, Self::Chat | Self::Run(Heartbeat | Reflect))
+            }
+            Deed::Condense => self == Self::Run(Reflect),
+            Deed::Text(Text::Rules) => false,
+            Deed::Text(Text::Soul | Text::Memory) => {
+                matches!(self, Self::Chat | Self::Run(Heartbeat | Reflect | Dream))
+            }
+            Deed::Text(_) => matches!(self, Self::Chat | Self::Run(Heartbeat | Reflect)),
+            Deed::Object => matches!(self, Self::Chat | Self::Run(Heartbeat)),
+            Deed::Rollback => matches!(self, Self::Chat | Self::Run(Heartbeat) | Self::Human),
+            Deed::Edit | Deed::Rate | Deed::Mend => self == Self::Human,
+            Deed::Look => matches!(self, Self::Human | Self::Watch),
+        };
+        if may { Ok(()) } else { Err(self.refusal(deed)) }
     }
 
-    /// What a commit names as its caller and its origin; the tool in a conversation, the heartbeat in her own time.
+    /// Which rule is in the way, and what can be done instead.
+    fn refusal(self, deed: Deed) -> String {
+        let why = match (self, deed) {
+            (_, Deed::OpenRun(RunKind::Reflect)) => "only the agent opens a reflection",
+            (_, Deed::OpenRun(_)) => "only the heartbeat opens runs of her own time",
+            (_, Deed::Birth) => "only the agent gives birth, and not in a run of her own time",
+            (Self::Chat | Self::Run(_), Deed::Text(Text::Rules)) => {
+                "`rules` are laid down by a person alone; say in your reply what you would change in them"
+            }
+            (Self::Run(RunKind::Examen), Deed::Desire) => {
+                "an examen changes no desire that is there; add a new one that sets you right, or note in its progress what you saw"
+            }
+            (Self::Run(RunKind::Examen), _) => {
+                "an examen is a mirror: it writes the journal, progress and new desires; write down what you saw, and a later reflection may change the rest"
+            }
+            (Self::Run(RunKind::Dream), _) => {
+                "a dream writes `soul`, `memory` and the journal alone; put the rest in the journal, for when you are awake"
+            }
+            (Self::Run(RunKind::Reflect), Deed::Rollback | Deed::Object) => {
+                "a reflection looks back: it objects to nothing and brings nothing back; do that in a conversation"
+            }
+            (_, Deed::Condense) => "progress is condensed in a reflection alone; add an entry instead",
+            (_, Deed::Rollback | Deed::Mend | Deed::Edit | Deed::Rate) => {
+                "only a person may do this, from a program that Lisa did not start"
+            }
+            (Self::Time, _) => "the heartbeat writes only in a run; open one and show its token",
+            _ => "this process may look at the self, not write it",
+        };
+        why.to_owned()
+    }
+
+    /// What a commit names as its caller and its origin: the tool in a conversation, else the kind of run.
     pub(crate) fn signature(self, tool: &str) -> (String, Origin) {
         match self {
-            Self::Heartbeat | Self::Time => ("heartbeat".to_owned(), Origin::Heartbeat),
+            Self::Run(kind) => (kind.name().to_owned(), Origin::Run(kind)),
+            Self::Time => ("heartbeat".to_owned(), Origin::Run(RunKind::Heartbeat)),
             Self::Human => ("human".to_owned(), Origin::Human),
             Self::Chat | Self::Watch => (tool.to_owned(), Origin::Chat),
         }
     }
+}
+
+/// A run that is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// What kind of time it is.
+    pub(crate) kind: RunKind,
+    /// What is done in it.
+    pub(crate) task: String,
 }
 
 /// The key that run tokens are made with.
@@ -164,30 +215,29 @@ impl RunKey {
                 "a run is for a task of 1 to {TASK_CHARS_MAX} characters, as `desire:learn-rust`"
             ));
         }
-        let RunKind::Heartbeat = kind;
         let until = now.saturating_add(RUN_MAX).map_err(|error| error.to_string())?.as_second();
-        let claim = format!("run1.heartbeat.{until}.{nonce}.{}", hex(task.as_bytes()));
+        let claim = format!("run1.{}.{until}.{nonce}.{}", kind.name(), hex(task.as_bytes()));
         let tag = hex(&tag(&self.0, claim.as_bytes()).finalize().into_bytes());
         Ok(RunToken(format!("{claim}.{tag}")))
     }
 
-    fn verify(&self, token: &RunToken, now: Timestamp) -> Result<RunKind, String> {
+    /// The run a token was made for, if it is one of ours and not over.
+    pub(crate) fn verify(&self, token: &RunToken, now: Timestamp) -> Result<Run, String> {
         let forged =
             || "the run token is not one of ours; open a run with the soul that is running now".to_owned();
         let (claim, tag_hex) = token.0.rsplit_once('.').ok_or_else(forged)?;
         tag(&self.0, claim.as_bytes())
             .verify_slice(&unhex(tag_hex).ok_or_else(forged)?)
             .map_err(|_| forged())?;
-        let mut parts = claim.split('.');
-        let (Some("run1"), Some("heartbeat"), Some(until)) = (parts.next(), parts.next(), parts.next())
-        else {
-            return Err(forged());
-        };
+        let parts: Vec<&str> = claim.split('.').collect();
+        let ["run1", kind, until, _nonce, task] = parts.as_slice() else { return Err(forged()) };
+        let kind = RunKind::ALL.into_iter().find(|known| known.name() == *kind).ok_or_else(forged)?;
         let until: i64 = until.parse().map_err(|_| forged())?;
         if now.as_second() >= until {
             return Err("the run has lasted more than a day and is over; open another".to_owned());
         }
-        Ok(RunKind::Heartbeat)
+        let task = unhex(task).and_then(|task| String::from_utf8(task).ok()).ok_or_else(forged)?;
+        Ok(Run { kind, task })
     }
 }
 
@@ -218,8 +268,13 @@ mod tests {
         let run = key.open(RunKind::Heartbeat, "desire:学习", "n", now).unwrap();
         let of = |role, run| Grant::of(role, run, &key, now);
         assert_eq!(of(Role::Agent, None), Ok(Grant::Chat));
-        assert_eq!(of(Role::Agent, Some(&run)), Ok(Grant::Heartbeat));
-        assert_eq!(of(Role::Heartbeat, Some(&run)), Ok(Grant::Heartbeat));
+        assert_eq!(of(Role::Agent, Some(&run)), Ok(Grant::Run(RunKind::Heartbeat)));
+        assert_eq!(of(Role::Heartbeat, Some(&run)), Ok(Grant::Run(RunKind::Heartbeat)));
+        for kind in RunKind::ALL {
+            let run = key.open(kind, "session:x", "n", now).unwrap();
+            assert_eq!(key.verify(&run, now), Ok(Run { kind, task: "session:x".into() }));
+            assert_eq!(of(Role::Agent, Some(&run)), Ok(Grant::Run(kind)));
+        }
         assert_eq!(of(Role::Heartbeat, None), Ok(Grant::Time));
         assert_eq!(of(Role::Supervisor, Some(&run)), Ok(Grant::Watch));
     }
@@ -251,37 +306,63 @@ mod tests {
 
     #[test]
     fn who_may_what() {
-        let deeds = [
-            Deed::Read,
-            Deed::OpenRun,
-            Deed::Birth,
-            Deed::Journal,
-            Deed::Progress,
-            Deed::Entry,
-            Deed::Text(Text::Name),
-            Deed::Rollback,
-            Deed::Mend,
-            Deed::Look,
+        use RunKind::{Dream, Examen, Heartbeat, Reflect};
+        let grants = [
+            Grant::Chat,
+            Grant::Run(Heartbeat),
+            Grant::Run(Examen),
+            Grant::Run(Dream),
+            Grant::Run(Reflect),
+            Grant::Time,
+            Grant::Human,
+            Grant::Watch,
         ];
-        let check = |grant: Grant, may: [bool; 10]| {
-            for (deed, may) in deeds.into_iter().zip(may) {
-                assert_eq!(grant.permits(deed).is_ok(), may, "{grant:?} {deed:?}");
+        // in the order of the grants above
+        let check = |deed: Deed, may: &str| {
+            for (grant, may) in grants.into_iter().zip(may.chars()) {
+                let permitted = grant.permits(deed);
+                assert_eq!(permitted.is_ok(), may == '+', "{grant:?} {deed:?}");
+                assert!(
+                    permitted.is_ok() || permitted.unwrap_err().chars().count() > 30,
+                    "{grant:?} {deed:?}"
+                );
             }
         };
-        check(Grant::Chat, [true, false, true, true, true, true, true, true, false, false]);
-        check(Grant::Heartbeat, [true, false, false, true, true, true, true, true, false, false]);
-        check(Grant::Time, [true, true, false, false, false, false, false, false, false, false]);
-        check(Grant::Watch, [true, false, false, false, false, false, false, false, false, true]);
-        check(Grant::Human, [true, false, false, false, false, false, false, true, true, true]);
+        check(Deed::Read, "++++++++");
+        check(Deed::OpenRun(Heartbeat), "-----+--");
+        check(Deed::OpenRun(Examen), "-----+--");
+        check(Deed::OpenRun(Dream), "-----+--");
+        check(Deed::OpenRun(Reflect), "+-------");
+        check(Deed::Birth, "+-------");
+        check(Deed::Journal, "+++++---");
+        check(Deed::Progress, "+++-+---");
+        check(Deed::NewDesire, "+++-+---");
+        check(Deed::Desire, "++--+---");
+        check(Deed::Entry, "++--+---");
+        check(Deed::Feel, "++--+---");
+        check(Deed::Condense, "----+---");
+        for text in [Text::Name, Text::Identity, Text::Purpose, Text::Constitution, Text::User] {
+            check(Deed::Text(text), "++--+---");
+        }
+        check(Deed::Text(Text::Soul), "++-++---");
+        check(Deed::Text(Text::Memory), "++-++---");
+        check(Deed::Text(Text::Rules), "--------");
+        check(Deed::Object, "++------");
+        check(Deed::Rollback, "++----+-");
+        check(Deed::Edit, "------+-");
+        check(Deed::Rate, "------+-");
+        check(Deed::Mend, "------+-");
+        check(Deed::Look, "------++");
+    }
+
+    #[test]
+    fn nobody_else_can_say_that_somebody_is_a_person() {
         assert_eq!(Grant::of_person(Role::Supervisor, true), Grant::Human);
         assert_eq!(Grant::of_person(Role::Supervisor, false), Grant::Watch);
-        assert_eq!(
-            Grant::of_person(Role::Agent, true),
-            Grant::Chat,
-            "nobody else can say that somebody is a person"
-        );
+        assert_eq!(Grant::of_person(Role::Agent, true), Grant::Chat);
+        assert_eq!(Grant::of_person(Role::Heartbeat, true), Grant::Time);
         assert_eq!(Grant::Human.signature("x"), ("human".to_owned(), Origin::Human));
-        assert_eq!(Grant::Heartbeat.signature("soul_patch").0, "heartbeat");
+        assert_eq!(Grant::Run(RunKind::Examen).signature("soul_patch").0, "examen");
         assert_eq!(Grant::Chat.signature("soul_patch").0, "soul_patch");
     }
 }

@@ -214,6 +214,10 @@ pub(crate) fn desire(slug: &str, sheet: &Sheet, progress: Vec<Progress>) -> Desi
         intensity: number(sheet.field("intensity"), INTENSITY_DEFAULT),
         horizon: sheet.field("horizon").and_then(Horizon::named).unwrap_or(Horizon::Season).name().to_owned(),
         born: sheet.field("born").unwrap_or_default().to_owned(),
+        active: sheet.field("updated").or(sheet.field("born")).unwrap_or_default().to_owned(),
+        reviewed: sheet.field("reviewed").map(str::to_owned),
+        sources: sheet.items("sources"),
+        earlier: None,
         heartbeat: sheet.section("heartbeat").filter(|text| !text.is_empty()).map(str::to_owned),
         progress,
     }

@@ -44,7 +44,14 @@ impl World {
 
     fn call(&mut self, tool: &str, input: Value) -> Called {
         let (tool, session) = (tool.to_owned(), Some("s\nOrigin: human".to_owned()));
-        match self.ask(Request::Call(Call { tool, input, run: None, session, model: "m\n\nx".to_owned() })) {
+        match self.ask(Request::Call(Call {
+            tool,
+            input,
+            run: None,
+            session,
+            model: "m\n\nx".to_owned(),
+            outside: false,
+        })) {
             Reply::Called(called) => called,
             other => panic!("{other:?}"),
         }
@@ -309,7 +316,14 @@ fn no_attribute_filter_hook_or_setting_changes_what_is_written_or_runs_anything(
         }
         let mut world = desk(root);
         let mut call = |input: Value| {
-            let call = Call { tool: "soul_patch".into(), input, run: None, session: None, model: "m".into() };
+            let call = Call {
+                tool: "soul_patch".into(),
+                input,
+                run: None,
+                session: None,
+                model: "m".into(),
+                outside: false,
+            };
             let from = Caller { role: Role::Agent, life: 1 };
             let asked = crate::desk::ask_alone(&mut world, &from, &RequestId::fresh(), Request::Call(call));
             assert!(matches!(asked, Reply::Called(ref called) if !called.failed), "{asked:?}");

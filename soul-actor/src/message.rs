@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use ipc::{id::RequestId, text::one_line};
+use ipc::{contract::soul::RunKind, id::RequestId, text::one_line};
 
 use crate::sheet::trimmed;
 
@@ -31,8 +31,10 @@ const TRAILER_CHARS_MAX: usize = 120;
 pub(crate) enum Origin {
     /// A conversation.
     Chat,
-    /// Her own time.
-    Heartbeat,
+    /// A run: her own time, or a look back.
+    Run(RunKind),
+    /// Words from outside (web, files, tools, other people), whoever wrote them down.
+    Outside,
     /// Her birth.
     Birth,
     /// An edit from outside.
@@ -48,7 +50,8 @@ impl Origin {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Chat => "chat",
-            Self::Heartbeat => "heartbeat",
+            Self::Run(kind) => kind.name(),
+            Self::Outside => "outside",
             Self::Birth => "birth",
             Self::Manual => "manual",
             Self::Migration => "migration",

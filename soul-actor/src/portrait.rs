@@ -53,6 +53,13 @@ pub(crate) fn portrait(root: &Path, versions: Versions, is_born: bool) -> Portra
         identity: reader.text(Text::Identity),
         purpose: reader.text(Text::Purpose),
         constitution: reader.text(Text::Constitution),
+        soul: reader.text(Text::Soul),
+        user: reader.text(Text::User),
+        memory: reader.text(Text::Memory),
+        rules: reader.text(Text::Rules),
+        emotions: Vec::new(),
+        relationships: reader
+            .entries(Folder::Relationships, Kind::Value, |_, slug, sheet| held::value(slug.as_str(), sheet)),
         values: reader
             .entries(Folder::Values, Kind::Value, |_, slug, sheet| held::value(slug.as_str(), sheet)),
         opinions: reader

@@ -58,6 +58,7 @@ pub(crate) fn look(root: &Path, look: Look, soul: &Snapshot, today: Date) -> Res
         Look::Folder(Folder::Values) => listed(&soul.values, value),
         Look::Folder(Folder::Opinions) => listed(&soul.opinions, opinion),
         Look::Folder(Folder::Desires) => listed(&soul.desires, desire),
+        Look::Folder(Folder::Relationships) => listed(&soul.relationships, value),
         Look::Folder(Folder::Journal) | Look::JournalDates => dates(root),
         Look::JournalToday => journal(root, today)?,
         Look::JournalOn(day) => journal(root, day)?,
@@ -86,6 +87,10 @@ fn words(text: Text, soul: &Snapshot) -> &str {
         Text::Identity => &soul.identity.text,
         Text::Purpose => &soul.purpose.text,
         Text::Constitution => &soul.constitution.text,
+        Text::Soul => &soul.soul.text,
+        Text::User => &soul.user.text,
+        Text::Memory => &soul.memory.text,
+        Text::Rules => &soul.rules.text,
     }
 }
 
@@ -98,8 +103,12 @@ fn summary(soul: &Snapshot) -> String {
         let _ = writeln!(text, "temperament: {}", temperament(five));
     }
     let _ = writeln!(text, "changes: {}\n", soul.sequence);
-    for part in [Text::Identity, Text::Purpose, Text::Constitution] {
-        let _ = writeln!(text, "## {}\n{}\n", part.name(), words(part, soul));
+    for part in Text::ALL.into_iter().filter(|part| *part != Text::Name) {
+        let said = match words(part, soul) {
+            "" => "(nothing yet)",
+            said => said,
+        };
+        let _ = writeln!(text, "## {}\n{said}\n", part.name());
     }
     let titles = [
         ("values", soul.values.iter().map(|v| format!("- {}: {}", v.slug, v.title)).collect::<Vec<_>>()),

@@ -12,7 +12,7 @@ use jiff::{Timestamp, civil::Date};
 
 use crate::{
     blame::counts,
-    document::{Document, Scope},
+    document::{Document, Record, Scope},
     migrate,
     plan::{NotWritten, Plan},
     repository::{Change, Repository, short, subject, workfile::look},
@@ -267,13 +267,27 @@ pub(crate) fn parse(path: &str) -> Option<Document> {
 pub(crate) fn is_shown(path: &str) -> bool {
     matches!(
         parse(path),
-        Some(Document::Text(_) | Document::Value(_) | Document::Opinion(_) | Document::Desire(_))
+        Some(
+            Document::Text(_)
+                | Document::Value(_)
+                | Document::Opinion(_)
+                | Document::Desire(_)
+                | Document::Relationship(_)
+                | Document::Record(Record::Emotions)
+        )
     )
 }
 
 /// Whether a file is only added to.
 fn grows(path: &str) -> bool {
-    matches!(parse(path), Some(Document::Journal(_) | Document::Progress(_)))
+    matches!(
+        parse(path),
+        Some(
+            Document::Journal(_)
+                | Document::Progress(_)
+                | Document::Record(Record::Changelog | Record::Objections | Record::Ratings)
+        )
+    )
 }
 
 /// Whether a file is the process's own and follows by itself.

@@ -91,8 +91,14 @@ impl Life {
     }
 
     async fn call_as(&self, id: &RequestId, run: Option<RunToken>, tool: &str, input: Value) -> Called {
-        let call =
-            Call { tool: tool.into(), input, run, session: Some("s1".into()), model: "offline".into() };
+        let call = Call {
+            tool: tool.into(),
+            input,
+            run,
+            session: Some("s1".into()),
+            model: "offline".into(),
+            outside: false,
+        };
         match self.agent.ask_as(id.clone(), &Request::Call(call), Patience::of(PATIENCE)).await.unwrap() {
             Reply::Called(called) => called,
             other => panic!("{other:?}"),
@@ -333,7 +339,14 @@ fn every_caller_has_the_grant_of_its_role_and_its_run() {
         let life = world.born().await;
         let call = |run| {
             let input = json!({"entry": "x"});
-            Request::Call(Call { tool: "soul_journal".into(), input, run, session: None, model: "m".into() })
+            Request::Call(Call {
+                tool: "soul_journal".into(),
+                input,
+                run,
+                session: None,
+                model: "m".into(),
+                outside: false,
+            })
         };
         let said = |reply: Reply| match reply {
             Reply::Called(called) if called.failed => called.output,

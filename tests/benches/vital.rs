@@ -229,8 +229,14 @@ fn writes(binaries: &Binaries, folder: &Path) {
             for (tool, input, series) in
                 [("soul_patch", patch, &mut patches), ("soul_journal", entry, &mut entries)]
             {
-                let call =
-                    Call { tool: tool.to_owned(), input, run: None, session: None, model: "none".to_owned() };
+                let call = Call {
+                    tool: tool.to_owned(),
+                    input,
+                    run: None,
+                    session: None,
+                    model: "none".to_owned(),
+                    outside: false,
+                };
                 let asked = Instant::now();
                 let answer = client.ask(&Request::Call(call), PATIENCE).await.unwrap();
                 series.add(asked);

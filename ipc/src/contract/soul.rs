@@ -39,7 +39,8 @@ pub enum Request {
     Conceive,
     /// Give birth: answered by [`Reply::Born`], or refused when she is born or the draft is unknown. One commit.
     Birth(Birth),
-    /// Open a run of her own time; only the heartbeat may. Answered by [`Reply::RunOpened`].
+    /// Open a run of her own time, which only the heartbeat may, or a reflection, which only the agent may. Answered by
+    /// [`Reply::RunOpened`].
     OpenRun {
         /// What kind of time it is.
         kind: RunKind,
@@ -90,6 +91,86 @@ pub enum Request {
         #[serde(default)]
         human: bool,
     },
+    /// Write one document in a person's name; only a person may. Answered by [`Reply::Edited`].
+    Edit(Edit),
+    /// Rate one of her replies; only a person may. Answered by [`Reply::Rated`].
+    Rate(Rate),
+    /// The objections she raised, newest first: answered by [`Reply::Objections`].
+    Objections {
+        /// At most so many; the soul has an upper bound of its own.
+        limit: u32,
+        /// Only those that were not shown to anybody yet.
+        open: bool,
+    },
+    /// What became of an objection in the turn it was raised in; only the agent may say so, and only the first word
+    /// counts. Answered by [`Reply::Objections`] with that one.
+    Surfaced(Surfaced),
+}
+
+/// One document in a person's words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    /// Its name or path.
+    pub document: String,
+    /// The whole new text.
+    pub text: String,
+    /// The text it was made from: where the document says something else by now, it is refused.
+    pub before: Option<String>,
+    /// Why.
+    #[serde(default)]
+    pub why: String,
+    /// Set by the supervisor alone, where the peer is a person.
+    #[serde(default)]
+    pub human: bool,
+}
+
+/// What a person thinks of a reply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rate {
+    /// How good it was.
+    pub score: Score,
+    /// The session it was given in.
+    pub session: Option<String>,
+    /// Which reply: the `messageId` of the answer to its prompt. Rated again, the newest rating counts.
+    pub message: String,
+    /// Set by the supervisor alone, where the peer is a person.
+    #[serde(default)]
+    pub human: bool,
+}
+
+/// How good a reply was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Score {
+    /// -1
+    Down,
+    /// 0
+    Meh,
+    /// +1
+    Up,
+}
+
+/// What became of an objection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Surfaced {
+    /// Which one: [`Objection::id`].
+    pub id: String,
+    /// Who told the person.
+    pub by: SurfacedBy,
+    /// How the turn ended: a stop reason of the protocol, `error`, or `interrupted`.
+    pub outcome: String,
+    /// What the person had asked for, in their words; cut by the soul.
+    pub asked: String,
+}
+
+/// Who told the person of an objection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SurfacedBy {
+    /// She did, in her reply.
+    Reply,
+    /// The runtime did, because she had not.
+    Runtime,
 }
 
 /// What is to be brought back: a document as of a commit or a time, one commit undone, or everything shown as of a time.
@@ -127,6 +208,9 @@ pub struct Call {
     pub session: Option<String>,
     /// The model that asked: `offline`, `openai/gpt-…`.
     pub model: String,
+    /// Whether what it writes stems from outside (web, files, tools, other people), as far as the agent can tell.
+    #[serde(default)]
+    pub outside: bool,
 }
 
 /// A birth, worded.
@@ -154,11 +238,32 @@ pub struct Wording {
 }
 
 /// A kind of her own time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunKind {
     /// A desire is pursued.
     Heartbeat,
+    /// The weekly mirror.
+    Examen,
+    /// What has settled goes into the documents.
+    Dream,
+    /// A session is looked back on; its task is `session:` and the session's id. The agent opens it.
+    Reflect,
+}
+
+impl RunKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Heartbeat, Self::Examen, Self::Dream, Self::Reflect];
+
+    /// As a caller and an origin name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Heartbeat => "heartbeat",
+            Self::Examen => "examen",
+            Self::Dream => "dream",
+            Self::Reflect => "reflect",
+        }
+    }
 }
 
 /// The proof that a run was opened, made and checked by the soul alone; it outlives a restart of the soul.
@@ -226,6 +331,25 @@ pub enum Reply {
     Checked {
         /// What was found, the worst first.
         findings: Vec<Finding>,
+    },
+    /// To [`Request::Edit`]: the receipt, or nothing where the document says this already.
+    Edited {
+        /// The receipt.
+        written: Option<Written>,
+    },
+    /// To [`Request::Rate`].
+    Rated {
+        /// What all ratings together come to, from 0 to 1; nothing where there are too few to say.
+        weight: Option<f64>,
+        /// What that allows her, as a sentence.
+        gate: String,
+        /// The receipt; nothing where this was rated so already.
+        written: Option<Written>,
+    },
+    /// To [`Request::Objections`] and [`Request::Surfaced`].
+    Objections {
+        /// Newest first.
+        objections: Vec<Objection>,
     },
     /// Not done: which rule, in one sentence that can be acted on.
     Refused {
@@ -313,6 +437,49 @@ pub struct Called {
     pub failed: bool,
     /// What was written, where something was.
     pub written: Option<Written>,
+    /// The objection that was raised, where one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objection: Option<Box<Objection>>,
+}
+
+impl Called {
+    /// What was told and nothing else.
+    pub fn said(output: String) -> Self {
+        Self { output, failed: false, written: None, objection: None }
+    }
+
+    /// Bad news.
+    pub fn failed(output: String) -> Self {
+        Self { failed: true, ..Self::said(output) }
+    }
+
+    /// A write.
+    pub fn wrote(output: String, written: Written) -> Self {
+        Self { written: Some(written), ..Self::said(output) }
+    }
+}
+
+/// An objection she raised: her "no", which nobody can keep silent about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Objection {
+    /// Names it: eight hexadecimal digits.
+    pub id: String,
+    /// When it was raised.
+    pub at: Timestamp,
+    /// In which session.
+    pub session: Option<String>,
+    /// What she was asked to do, in her words.
+    pub request: String,
+    /// Why she objects.
+    pub reason: String,
+    /// Whether she refuses; else she goes along, and says what she thinks of it.
+    pub refusing: bool,
+    /// How often she objected to the same thing, this time included.
+    pub times: u32,
+    /// What became of it; nothing while nobody was told.
+    pub surfaced: Option<Surfaced>,
+    /// When that was.
+    pub surfaced_at: Option<Timestamp>,
 }
 
 /// The receipt of a write. When it arrives, the commit stands.
@@ -346,7 +513,7 @@ pub struct Status {
 }
 
 /// Everything a prompt is built from, as of one version.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// The number of commits.
     pub sequence: u64,
@@ -364,6 +531,24 @@ pub struct Snapshot {
     pub purpose: Document,
     /// What she holds to.
     pub constitution: Document,
+    /// Her voice, her stance, her boundaries.
+    #[serde(default)]
+    pub soul: Document,
+    /// Her model of the person.
+    #[serde(default)]
+    pub user: Document,
+    /// What she keeps in mind.
+    #[serde(default)]
+    pub memory: Document,
+    /// What a person has laid down, and she cannot change.
+    #[serde(default)]
+    pub rules: Document,
+    /// What she feels, by name, as of the last change.
+    #[serde(default)]
+    pub emotions: Vec<Feeling>,
+    /// Her page about each person, by slug.
+    #[serde(default)]
+    pub relationships: Vec<Held>,
     /// What she values, by slug.
     pub values: Vec<Held>,
     /// What she thinks, by slug.
@@ -381,7 +566,16 @@ pub struct Document {
     pub notice: Option<String>,
 }
 
-/// Something she values.
+/// Something she feels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Feeling {
+    /// What: `curiosity`.
+    pub name: String,
+    /// How much, -1 to 1, as of the last change.
+    pub value: f64,
+}
+
+/// Something she values, or her page about a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     /// Its file's name without `.md`.
@@ -426,8 +620,20 @@ pub struct Desire {
     pub horizon: String,
     /// When it was born, as the file says it.
     pub born: String,
+    /// When it last changed, or was last pursued, as the files say it.
+    #[serde(default)]
+    pub active: String,
+    /// When she last looked whether she still wants it, as the file says it.
+    #[serde(default)]
+    pub reviewed: Option<String>,
     /// What she means to do about it in her own time.
     pub heartbeat: Option<String>,
+    /// Where it comes from: addresses of the web.
+    #[serde(default)]
+    pub sources: Vec<String>,
+    /// What came before the entries of `progress`, condensed.
+    #[serde(default)]
+    pub earlier: Option<String>,
     /// What she has written about pursuing it, oldest first, at most the last ten entries.
     pub progress: Vec<Progress>,
 }
@@ -540,9 +746,11 @@ mod tests {
                 run: Some(RunToken("t".into())),
                 session: None,
                 model: "offline".into(),
+                outside: false,
             }),
             "call",
-            json!({"tool": "soul_patch", "input": {"field": "name"}, "run": "t", "session": null, "model": "offline"}),
+            json!({"tool": "soul_patch", "input": {"field": "name"}, "run": "t", "session": null, "model": "offline",
+                "outside": false}),
         );
         check(
             Request::OpenRun { kind: RunKind::Heartbeat, task: "desire:x".into() },
@@ -583,12 +791,7 @@ mod tests {
         let written =
             Written { commit: "c".into(), sequence: 2, prompt_version: 2, paths: vec!["identity.md".into()] };
         assert_eq!(
-            serde_json::to_value(Reply::Called(Called {
-                output: "ok".into(),
-                failed: false,
-                written: Some(written)
-            }))
-            .unwrap(),
+            serde_json::to_value(Reply::Called(Called::wrote("ok".into(), written))).unwrap(),
             json!({"called": {"output": "ok", "failed": false, "written":
                 {"commit": "c", "sequence": 2, "prompt_version": 2, "paths": ["identity.md"]}}})
         );

@@ -113,7 +113,8 @@ fn ask(desk: &mut Desk, role: Role, request: Request) -> Reply {
 }
 
 fn call(desk: &mut Desk, tool: &str, input: Value) -> Called {
-    let call = Call { tool: tool.into(), input, run: None, session: None, model: "offline".into() };
+    let call =
+        Call { tool: tool.into(), input, run: None, session: None, model: "offline".into(), outside: false };
     match ask(desk, Role::Agent, Request::Call(call)) {
         Reply::Called(called) => called,
         other => panic!("{other:?}"),

@@ -19,8 +19,21 @@ use super::{
 use crate::message::Said;
 
 /// What a prompt shows: files and folders in the root.
-pub(super) const SHOWN: [&str; 7] =
-    ["name.md", "identity.md", "purpose.md", "constitution.md", "values", "opinions", "desires"];
+pub(super) const SHOWN: [&str; 13] = [
+    "name.md",
+    "identity.md",
+    "purpose.md",
+    "constitution.md",
+    "soul.md",
+    "user.md",
+    "memory.md",
+    "rules.md",
+    "emotions.json",
+    "values",
+    "opinions",
+    "desires",
+    "relationships",
+];
 
 /// The newest commit, as far as the next one needs it.
 #[derive(Debug, Clone)]
@@ -228,6 +241,6 @@ fn author_time(commit: &[u8]) -> Option<i64> {
     std::str::from_utf8(line).ok()?.rsplit(' ').nth(1)?.parse().ok()
 }
 
-fn shown(folder: &Folder) -> [Option<Oid>; 7] {
+fn shown(folder: &Folder) -> [Option<Oid>; SHOWN.len()] {
     SHOWN.map(|name| folder.entry(name))
 }

@@ -6,7 +6,7 @@
 use git2::{Oid, Repository as Git, Tree};
 use serde::{Deserialize, Serialize};
 
-use super::{Repository, Result};
+use super::{Repository, Result, accepted::SHOWN};
 
 /// The versions of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -29,9 +29,8 @@ impl Versions {
 }
 
 /// What a prompt shows of a tree: equal values, equal prompts.
-pub(super) fn shown(tree: Option<&Tree<'_>>) -> [Option<Oid>; 7] {
-    let names = ["name.md", "identity.md", "purpose.md", "constitution.md", "values", "opinions", "desires"];
-    names.map(|name| tree.and_then(|tree| tree.get_name(name)).map(|entry| entry.id()))
+pub(super) fn shown(tree: Option<&Tree<'_>>) -> [Option<Oid>; SHOWN.len()] {
+    SHOWN.map(|name| tree.and_then(|tree| tree.get_name(name)).map(|entry| entry.id()))
 }
 
 /// The names in the root of a tree.

@@ -294,6 +294,8 @@ fn lend(mut request: soul::Request, person: bool) -> soul::Request {
     match &mut request {
         soul::Request::Rollback(asked) => asked.human = person,
         soul::Request::Check { human, .. } => *human = person,
+        soul::Request::Edit(edit) => edit.human = person,
+        soul::Request::Rate(rate) => rate.human = person,
         soul::Request::Status
         | soul::Request::Snapshot
         | soul::Request::Tools
@@ -305,6 +307,8 @@ fn lend(mut request: soul::Request, person: bool) -> soul::Request {
         | soul::Request::History { .. }
         | soul::Request::Diff { .. }
         | soul::Request::Why { .. }
+        | soul::Request::Objections { .. }
+        | soul::Request::Surfaced(_)
         | soul::Request::Look => {}
     }
     request

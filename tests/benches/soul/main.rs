@@ -250,7 +250,14 @@ fn dial(brief: &Brief) -> Client<Soul> {
 async fn write(soul: &Client<Soul>, slug: usize, n: usize) {
     let body = format!("change {n} {}", "and the fog comes in from the sea ".repeat(8));
     let input = json!({"field": "value", "slug": format!("v-{slug}"), "title": "V", "body": body});
-    let call = Call { tool: "soul_patch".into(), input, run: None, session: None, model: "offline".into() };
+    let call = Call {
+        tool: "soul_patch".into(),
+        input,
+        run: None,
+        session: None,
+        model: "offline".into(),
+        outside: false,
+    };
     match soul.ask(&Request::Call(call), PATIENCE).await.unwrap() {
         Reply::Called(Called { written: Some(_), .. }) => {}
         other => panic!("{other:?}"),

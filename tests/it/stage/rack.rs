@@ -161,5 +161,12 @@ pub(crate) fn run<F: Future<Output = ()>>(test: F) {
 
 /// The use of a tool.
 pub(crate) fn call(tool: &str, input: serde_json::Value, run: Option<RunToken>) -> Request {
-    Request::Call(Call { tool: tool.into(), input, run, session: None, model: "offline".into() })
+    Request::Call(Call {
+        tool: tool.into(),
+        input,
+        run,
+        session: None,
+        model: "offline".into(),
+        outside: false,
+    })
 }
