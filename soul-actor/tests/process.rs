@@ -128,6 +128,7 @@ fn journal(n: usize) -> Request {
         run: None,
         session: None,
         model: "offline".into(),
+        outside: false,
     })
 }
 
