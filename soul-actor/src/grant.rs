@@ -273,7 +273,7 @@ mod tests {
         for kind in RunKind::ALL {
             let run = key.open(kind, "session:x", "n", now).unwrap();
             assert_eq!(key.verify(&run, now), Ok(Run { kind, task: "session:x".into() }));
-            assert_eq!(of(Role::Agent, Some(&run)), Ok(Grant::Run(kind)));
+            assert_eq!(Grant::of(Role::Agent, Some(&run), &key, now), Ok(Grant::Run(kind)));
         }
         assert_eq!(of(Role::Heartbeat, None), Ok(Grant::Time));
         assert_eq!(of(Role::Supervisor, Some(&run)), Ok(Grant::Watch));
