@@ -119,15 +119,11 @@ mod tests {
         Desire {
             slug: "learn-rust".into(),
             what: what.into(),
-            why: String::new(),
             actionable: true,
-            closed: false,
-            needs_user: false,
             intensity: 0.5,
             horizon: "season".into(),
             born: "2026-11-30".into(),
-            heartbeat: None,
-            progress: vec![],
+            ..Desire::default()
         }
     }
 
@@ -166,6 +162,7 @@ mod tests {
                 Desire { needs_user: true, ..wish("see the sea") },
                 Desire { closed: true, ..wish("") },
             ],
+            ..Snapshot::default()
         }
     }
 

@@ -600,7 +600,7 @@ pub struct Opinion {
 }
 
 /// Something she wants.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Desire {
     /// Its file's name without `.md`.
     pub slug: String,
