@@ -80,6 +80,7 @@ mod tests {
             born: "x".into(),
             heartbeat: Some("read".into()),
             progress: vec![],
+            ..Desire::default()
         }
     }
 

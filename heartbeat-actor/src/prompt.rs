@@ -51,6 +51,7 @@ mod tests {
             born: "x".into(),
             heartbeat: Some("read a chapter".into()),
             progress: vec![],
+            ..Desire::default()
         };
         let said = pursuit(&first, &now);
         assert!(said.starts_with("[heartbeat] desire:learn-rust\n"), "{said}");
