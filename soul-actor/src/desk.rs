@@ -8,7 +8,9 @@
 //! a person asks for (why, roll-back, check) and what a person did (edits from outside) is in `deeds`.
 
 mod deeds;
+mod gating;
 mod migrating;
+mod persons;
 #[cfg(test)]
 mod stage;
 mod trouble;
@@ -19,6 +21,7 @@ use std::{
 };
 
 use ipc::{
+    config::Gates,
     contract::soul::{Birth, Call, Called, Changed, Reply, Request, RunKind, Status, Written},
     id::{RequestId, random_hex},
     server::Caller,
@@ -46,6 +49,7 @@ use crate::{
     seed::{self, Seed},
     tools::Tool,
 };
+use gating::Quota;
 
 /// The clock, read where a question comes in.
 pub(crate) type Clock = Box<dyn Fn() -> Timestamp + Send>;
@@ -77,6 +81,9 @@ pub(crate) struct Desk {
     is_clear: bool,
     /// Whether it was seen in this batch that the files have the newest form.
     is_newest_form: bool,
+    gates: Gates,
+    /// How many gated writes there were today, as far as it was counted.
+    quota: Option<Quota>,
 }
 
 impl Desk {
@@ -97,7 +104,14 @@ impl Desk {
             broken: None,
             is_clear: false,
             is_newest_form: false,
+            gates: Gates::default(),
+            quota: None,
         }
+    }
+
+    /// With the gates that a person has set.
+    pub(crate) fn gated_by(self, gates: Gates) -> Self {
+        Self { gates, ..self }
     }
 
     /// A desk over a repository that cannot be opened: the documents are read, and nothing is written.
@@ -133,7 +147,9 @@ impl Desk {
                 self.roll_back(Grant::of_person(caller.role, asked.human), id, &asked, now)
             }
             Request::Look => self.look_outside(Grant::of_person(caller.role, false), now),
-            Request::Edit(_) | Request::Rate(_) | Request::Objections { .. } | Request::Surfaced(_) => {
+            Request::Edit(edit) => self.edit(Grant::of_person(caller.role, edit.human), id, &edit, now),
+            Request::Rate(rate) => self.rate(Grant::of_person(caller.role, rate.human), id, &rate, now),
+            Request::Objections { .. } | Request::Surfaced(_) => {
                 Err(NotWritten::Refused("not yet".to_owned()))
             }
             Request::Check { repair, human } => self.check(Grant::of_person(caller.role, human), repair, now),
@@ -210,7 +226,11 @@ impl Desk {
         let coming = std::mem::take(&mut self.coming);
         match flushed {
             Ok(()) => self.news.extend(coming),
-            Err(_) => self.answered.forget(&std::mem::take(&mut self.taken)),
+            Err(_) => {
+                self.answered.forget(&std::mem::take(&mut self.taken));
+                // what was refused does not count
+                self.quota = None;
+            }
         }
         self.taken.clear();
     }
@@ -384,12 +404,15 @@ impl Desk {
             }
             let wish = input::read(tool, &call.input, &when)?;
             grant.permits(deed(&wish))?;
+            if call.outside {
+                gating::keeps_to_herself(&wish)?;
+            }
             if !self.repository.is_born()? {
                 return Err(UNBORN.to_owned().into());
             }
             self.unhindered()?;
             let _held = self.neighbour.make_way(self.repository.root(), neighbour::now())?;
-            let plan = match wish {
+            let mut plan = match wish {
                 Wish::Rollback { target, why } => {
                     // what was is read from git, so all of it must be there
                     self.catch_up();
@@ -402,7 +425,17 @@ impl Desk {
             message.why.clone_from(&plan.why);
             (message.session, message.model) = (call.session.clone(), Some(call.model.clone()));
             message.request = Some(id.clone());
+            if call.outside {
+                message.origin = Origin::Outside;
+            }
+            if !self.repository.differs(&plan.changes)? {
+                return Ok(Called::said(format!("no change: `{}` says this already", plan.path)));
+            }
+            let counts = self.pass(&mut plan, grant, &mut message, now)?;
             let called = self.write(plan, &message, now).inspect_err(|_| self.answered.doubt())?;
+            if counts && called.written.is_some() {
+                self.count_write(now);
+            }
             self.keep(id, &called);
             Ok(called)
         });
@@ -434,7 +467,10 @@ impl Desk {
                 let text = self.repository.diff(wanted)?;
                 Ok(if text.is_empty() { reading::NO_HISTORY.to_owned() } else { reading::head(&text) })
             }
+            Wish::Stand => self.how_it_stands(now),
+            Wish::Ratings => self.how_rated(now),
             Wish::Text { .. }
+            | Wish::Append { .. }
             | Wish::Value { .. }
             | Wish::Opinion { .. }
             | Wish::Desire { .. }
@@ -565,13 +601,13 @@ impl Desk {
 /// What a wish does.
 fn deed(wish: &Wish) -> Deed {
     match wish {
-        Wish::Text { text, .. } => Deed::Text(*text),
+        Wish::Text { text, .. } | Wish::Append { text, .. } => Deed::Text(*text),
         Wish::Value { .. } | Wish::Opinion { .. } => Deed::Entry,
         Wish::Desire { .. } => Deed::NewDesire,
         Wish::Journal { .. } => Deed::Journal,
         Wish::Progress { .. } => Deed::Progress,
         Wish::Rollback { .. } => Deed::Rollback,
-        Wish::Look(_) | Wish::History { .. } | Wish::Diff { .. } => Deed::Read,
+        Wish::Look(_) | Wish::Stand | Wish::Ratings | Wish::History { .. } | Wish::Diff { .. } => Deed::Read,
     }
 }
 

@@ -37,13 +37,19 @@ pub(crate) enum Log<'a> {
     Journal,
     /// The progress of the desire of that name.
     Progress(&'a str),
+    /// The list of her changes.
+    Changelog,
 }
 
 /// The file's new bytes: the old ones, and the entry behind them.
 pub(crate) fn append(log: Log<'_>, old: &[u8], at: Timestamp, text: &str) -> Vec<u8> {
     let mut bytes = old.to_vec();
-    if let (Log::Progress(slug), true) = (log, old.is_empty()) {
-        bytes.extend_from_slice(format!("# progress: {slug}\n").as_bytes());
+    match log {
+        Log::Progress(slug) if old.is_empty() => {
+            bytes.extend_from_slice(format!("# progress: {slug}\n").as_bytes());
+        }
+        Log::Changelog if old.is_empty() => bytes.extend_from_slice(b"# changelog\n"),
+        _ => {}
     }
     match bytes.last() {
         None => {}
@@ -52,10 +58,30 @@ pub(crate) fn append(log: Log<'_>, old: &[u8], at: Timestamp, text: &str) -> Vec
     }
     let at = match log {
         Log::Journal => at.to_zoned_datetime(TimeZone::UTC).strftime("%H:%M:%S").to_string(),
-        Log::Progress(_) => format!("{at:.3}"),
+        Log::Progress(_) | Log::Changelog => format!("{at:.3}"),
     };
     bytes.extend_from_slice(format!("## {at}\n\n{}\n", escape(trimmed(text))).as_bytes());
     bytes
+}
+
+/// The file without its oldest entries, once there are more than `max`: then the newest `kept` stay, under what stood
+/// before the first, and a line says that there were others.
+pub(crate) fn newest(log: Log<'_>, old: &[u8], max: usize, kept: usize) -> Vec<u8> {
+    const EARLIER: &str = "[earlier entries are in the history]";
+    let text = String::from_utf8_lossy(old);
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let is_heading = |line: &str| heading(log, line.trim_end_matches('\n')).is_some();
+    let headings: Vec<usize> = (0..lines.len()).filter(|at| is_heading(lines[*at])).collect();
+    // whoever adds one more has one more than the most then
+    if headings.len() < max {
+        return old.to_vec();
+    }
+    let (first, from) = (headings[0], headings[headings.len() - kept.min(headings.len())]);
+    let before = lines[..first].concat();
+    let before = trimmed(&before);
+    let note = if before.ends_with(EARLIER) { String::new() } else { format!("{EARLIER}\n\n") };
+    let gap = if before.is_empty() { "" } else { "\n\n" };
+    format!("{before}{gap}{note}{}", lines[from..].concat()).into_bytes()
 }
 
 /// The entries of a file, oldest first. What stands before the first heading is no entry.
@@ -82,7 +108,9 @@ fn heading<'a>(log: Log<'_>, line: &'a str) -> Option<&'a str> {
     };
     let fits = match log {
         Log::Journal => at.len() == 8 && shaped("00:00:00"),
-        Log::Progress(_) => shaped("0000-00-00T") && at.len() > 11 && !at.contains(char::is_whitespace),
+        Log::Progress(_) | Log::Changelog => {
+            shaped("0000-00-00T") && at.len() > 11 && !at.contains(char::is_whitespace)
+        }
     };
     fits.then_some(at)
 }

@@ -102,6 +102,7 @@ fn desk(root: &std::path::Path) -> Desk {
     let now: Timestamp = "2026-11-30T12:00:00Z".parse().unwrap();
     let repository = Repository::open(root, TimeZone::UTC).unwrap();
     Desk::new(repository, TimeZone::UTC, RunKey::derive(&Secret::fresh()), Box::new(move || now))
+        .gated_by(crate::gate::open())
 }
 
 /// Puts one text through every format there is.

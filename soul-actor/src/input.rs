@@ -31,6 +31,8 @@ pub(crate) const DIFF_MAX: u32 = 50;
 pub(crate) enum Wish {
     /// Rewrite one of the texts.
     Text { text: Text, content: String, why: String },
+    /// Add to one of the texts.
+    Append { text: Text, addition: String, why: String },
     /// Write or revise a value.
     Value { slug: String, change: ValueChange, why: String },
     /// Write or revise an opinion.
@@ -43,6 +45,10 @@ pub(crate) enum Wish {
     Progress { slug: String, entry: String },
     /// Look at something.
     Look(Look),
+    /// How full the documents are, and what may be changed.
+    Stand,
+    /// How her replies were rated.
+    Ratings,
     /// Show what changed.
     History { scope: Scope, limit: u32, since: Option<Timestamp> },
     /// Show how it changed.
@@ -105,6 +111,9 @@ pub(crate) fn read(tool: Tool, input: &Value, when: &When) -> Result<Wish, Strin
     let fields = Fields::of(tool, input)?;
     match tool {
         Tool::Patch => patch(&fields),
+        Tool::Update => update(&fields),
+        Tool::Status => Ok(Wish::Stand),
+        Tool::Ratings => Ok(Wish::Ratings),
         Tool::Read => look(&fields).map(Wish::Look),
         Tool::Journal => {
             Ok(Wish::Journal { entry: within("entry", fields.needed("entry")?, ENTRY_CHARS_MAX)? })
@@ -187,6 +196,31 @@ fn patch(fields: &Fields<'_>) -> Result<Wish, String> {
                 sources: fields.list("sources", SOURCES_MAX, SOURCE_CHARS_MAX)?.map(sources).transpose()?,
             };
             Ok(Wish::Desire { slug: slug()?, change })
+        }
+    }
+}
+
+fn update(fields: &Fields<'_>) -> Result<Wish, String> {
+    let name = fields.needed("document")?;
+    let text = match Scope::parse(name) {
+        Ok(Scope::One(Document::Text(text))) => text,
+        _ => {
+            let shown = one_line(name, 40);
+            let all = Text::ALL.map(Text::name).join("`, `");
+            return Err(format!("`soul_update` writes one of `{all}`, not `{shown}`"));
+        }
+    };
+    let why = within("why", fields.needed("why")?, WHY_CHARS_MAX)?;
+    match (fields.text("content")?, fields.text("append")?) {
+        (Some(content), None) => Ok(Wish::Text { text, content: text.accept(content)?, why }),
+        (None, Some(addition)) => {
+            Ok(Wish::Append { text, addition: within("append", addition, text.chars_max())?, why })
+        }
+        (Some(_), Some(_)) => {
+            Err("give `content`, the whole new text, or `append`, what is added to it; not both".to_owned())
+        }
+        (None, None) => {
+            Err("`content`, the whole new text, or `append`, what is added to it, is missing".to_owned())
         }
     }
 }

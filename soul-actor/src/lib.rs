@@ -17,11 +17,13 @@
 mod answered;
 mod birth;
 mod blame;
+mod changelog;
 mod check;
 mod desk;
 mod document;
 mod entries;
 mod fields;
+mod gate;
 mod grant;
 mod held;
 mod input;
@@ -32,6 +34,7 @@ mod neighbour;
 mod outside;
 mod plan;
 mod portrait;
+mod ratings;
 mod reading;
 mod repository;
 mod rollback;
@@ -191,8 +194,9 @@ impl Serving {
         private_folder(run.path()).map_err(Fault::configuration)?;
         let lock = take_lock(&run).await?;
         let (zone, key) = (brief.config.zone(), RunKey::derive(&brief.secret));
+        let gates = brief.config.gates.clone();
         let opening = tokio::task::spawn_blocking(move || -> Result<_, Fault> {
-            let mut desk = open(&root, zone, key, clock)?;
+            let mut desk = open(&root, zone, key, clock)?.gated_by(gates);
             let notices = desk.notices();
             Ok((desk, notices))
         });

@@ -79,13 +79,20 @@ pub(crate) struct Message {
     pub(crate) model: Option<String>,
     /// For which question.
     pub(crate) request: Option<RequestId>,
+    /// What the ratings came to, where that was asked for.
+    pub(crate) rating: Option<String>,
 }
 
 impl Message {
     /// A message about what nobody asked for in words.
     pub(crate) fn of(op: &'static str, path: &str, caller: &str, origin: Origin) -> Self {
         let (path, caller, why) = (path.to_owned(), caller.to_owned(), String::new());
-        Self { op, path, caller, origin, why, session: None, model: None, request: None }
+        Self { op, path, caller, origin, why, session: None, model: None, request: None, rating: None }
+    }
+
+    /// Whether the words come from outside.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.origin == Origin::Outside
     }
 
     /// The text of the commit.
@@ -105,6 +112,7 @@ impl Message {
         let others = [
             ("Session", self.session.as_deref()),
             ("Model", self.model.as_deref()),
+            (RATING, self.rating.as_deref()),
             (REQUEST, self.request.as_ref().map(RequestId::as_str)),
         ];
         for (key, value) in others {
@@ -119,6 +127,7 @@ impl Message {
 }
 
 const ORIGIN: &str = "Origin";
+const RATING: &str = "Rating";
 const REQUEST: &str = "Request-Id";
 
 /// What a commit message says, of ours or not.
@@ -200,6 +209,7 @@ mod tests {
             session: Some("s1".into()),
             model: None,
             request: Some(RequestId::try_from("r-1".to_owned()).unwrap()),
+            rating: None,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::{
     input::Wish,
     portrait,
     repository::{Change, RepositoryError, Root, cause, workfile::look},
-    sheet::{Kind, Sheet},
+    sheet::{Kind, Sheet, trimmed},
     slug::Slug,
 };
 
@@ -74,6 +74,14 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
             let said = format!("{chars} of {max} characters; it holds from your next turn on");
             Ok(one("patch", text.path(), why, format!("{content}\n").into_bytes(), said))
         }
+        Wish::Append { text, addition, why } => {
+            let old = look(root, text.path())?.unwrap_or_default();
+            let old = String::from_utf8(old).map_err(|_| {
+                format!("`{}` is not UTF-8; a person must save it as UTF-8 first", text.path())
+            })?;
+            let content = text.accept(&format!("{}\n{addition}", trimmed(&old)))?;
+            plan(root, Wish::Text { text, content, why }, now, today)
+        }
         Wish::Value { slug, change, why } => {
             let (path, slug, old) = entry(root, Folder::Values, Kind::Value, Document::Value, &slug)?;
             let sheet = change.apply(old, slug.as_str(), now)?;
@@ -108,7 +116,12 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
             let bytes = entries::append(Log::Progress(slug.as_str()), &old, now, &entry);
             Ok(one("progress", &path, String::new(), bytes, format!("one entry added for desire `{slug}`")))
         }
-        Wish::Look(_) | Wish::History { .. } | Wish::Diff { .. } | Wish::Rollback { .. } => {
+        Wish::Look(_)
+        | Wish::Stand
+        | Wish::Ratings
+        | Wish::History { .. }
+        | Wish::Diff { .. }
+        | Wish::Rollback { .. } => {
             unreachable!("a tool that writes wishes to write, and what comes back is decided elsewhere")
         }
     }

@@ -62,7 +62,10 @@ impl World {
             run: self.home.path().join("run"),
             secret: self.secret.clone(),
             keyring: self.secrets.clone(),
-            config: serde_json::from_value(json!({"time_zone": "Asia/Shanghai"})).unwrap(),
+            config: serde_json::from_value(
+                json!({"time_zone": "Asia/Shanghai", "gates": {"writes_a_day": 1000, "chars_max": 5000}}),
+            )
+            .unwrap(),
         }
     }
 
@@ -221,7 +224,7 @@ fn she_is_born_once_and_changes_herself_and_everybody_is_told() {
         let input =
             json!({"field": "identity", "content": "I keep a lighthouse and hum.", "why": "asked to"});
         let written = life.wrote("soul_patch", input.clone()).await;
-        assert_eq!(written.paths, ["identity.md", "soul.lock.json"]);
+        assert_eq!(written.paths, ["identity.md", "changelog.md", "soul.lock.json"]);
         assert_eq!((written.sequence, written.prompt_version), (2, 2));
         let news = life.changed().await;
         assert_eq!(
@@ -470,7 +473,7 @@ fn she_reads_herself_and_her_history() {
         let bad = life.call("soul_patch", json!({"field": "identity", "content": " \n "})).await;
         assert!(bad.failed && bad.output.contains("`identity` would be blank"), "{}", bad.output);
         let Reply::Tools(tools) = life.ask(Request::Tools).await else { panic!() };
-        assert_eq!(tools.len(), 7);
+        assert_eq!(tools.len(), crate::tools::Tool::ALL.len());
         life.soul.stop().await;
     });
 }

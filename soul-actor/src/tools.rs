@@ -8,6 +8,7 @@ use crate::{
     entries::ENTRY_CHARS_MAX,
     held::{BODY_CHARS_MAX, EVIDENCE_MAX, Horizon, SOURCE_CHARS_MAX, SOURCES_MAX, TITLE_CHARS_MAX},
     input::{DIFF_MAX, FIELDS, HISTORY_MAX, LOOKS, SCOPES},
+    message::WHY_CHARS_MAX,
 };
 
 /// A tool.
@@ -15,6 +16,12 @@ use crate::{
 pub(crate) enum Tool {
     /// `soul_patch`
     Patch,
+    /// `soul_update`
+    Update,
+    /// `soul_status`
+    Status,
+    /// `soul_ratings`
+    Ratings,
     /// `soul_read`
     Read,
     /// `soul_journal`
@@ -31,13 +38,26 @@ pub(crate) enum Tool {
 
 impl Tool {
     /// All of them, in the order a model sees them.
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Patch, Self::Read, Self::Journal, Self::History, Self::Diff, Self::Progress, Self::Rollback];
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Patch,
+        Self::Read,
+        Self::Journal,
+        Self::History,
+        Self::Diff,
+        Self::Progress,
+        Self::Rollback,
+        Self::Update,
+        Self::Status,
+        Self::Ratings,
+    ];
 
     /// Its name.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Patch => "soul_patch",
+            Self::Update => "soul_update",
+            Self::Status => "soul_status",
+            Self::Ratings => "soul_ratings",
             Self::Read => "soul_read",
             Self::Journal => "soul_journal",
             Self::History => "soul_history",
@@ -61,8 +81,8 @@ impl Tool {
     /// Whether it writes.
     pub(crate) const fn writes(self) -> bool {
         match self {
-            Self::Patch | Self::Journal | Self::Progress | Self::Rollback => true,
-            Self::Read | Self::History | Self::Diff => false,
+            Self::Patch | Self::Update | Self::Journal | Self::Progress | Self::Rollback => true,
+            Self::Read | Self::Status | Self::Ratings | Self::History | Self::Diff => false,
         }
     }
 
@@ -87,6 +107,8 @@ impl Tool {
                 "horizon",
                 "sources",
             ],
+            Self::Update => &["document", "content", "append", "why"],
+            Self::Status | Self::Ratings => &[],
             Self::Read => &["what", "date"],
             Self::Journal => &["entry"],
             Self::History | Self::Diff => &["field", "slug", "since", "limit"],
@@ -102,6 +124,14 @@ impl Tool {
                  `value` takes slug, title, body; `opinion` takes slug, stance, confidence, evidence; `desire` takes slug, what, why and the rest. \
                  An existing slug is revised: only the fields you give change. The change holds from your next turn on, is kept in your history, and the answer names its commit. Nothing has changed until it does."
             }
+            Self::Update => {
+                "Change one of your documents (`name`, `identity`, `purpose`, `constitution`, `soul`, `user`, `memory`): `content` replaces the whole text, `append` adds a line to it, `why` is your reason. \
+                 There is room for few changes a day and for small ones; `soul_status` says how much. `rules` are a person's."
+            }
+            Self::Status => {
+                "See how full your documents are, how much you may change today, and how your replies were rated."
+            }
+            Self::Ratings => "See how your person rated your replies, and what that allows you to change.",
             Self::Read => {
                 "Read yourself as you stand: a summary, one text, all values, opinions or desires, or your journal (which is not in your prompt)."
             }
@@ -168,6 +198,16 @@ impl Tool {
                 }),
                 json!(["field"]),
             ),
+            Self::Update => (
+                json!({
+                    "document": {"type": "string", "enum": Text::ALL.map(Text::name), "description": "which one"},
+                    "content": text(Text::Soul.chars_max(), "the whole new text"),
+                    "append": text(Text::Soul.chars_max(), "a line to add, in place of `content`"),
+                    "why": text(WHY_CHARS_MAX, "your reason"),
+                }),
+                json!(["document", "why"]),
+            ),
+            Self::Status | Self::Ratings => (json!({}), json!([])),
             Self::Read => (
                 json!({
                     "what": {"type": "string", "enum": LOOKS, "description": "what to read"},

@@ -66,7 +66,7 @@ impl World {
     fn open(&self) -> Desk {
         let (key, clock) = (RunKey::derive(&Secret::fresh()), Box::new(now));
         match Repository::open(self.root(), TimeZone::UTC) {
-            Ok(repository) => Desk::new(repository, TimeZone::UTC, key, clock),
+            Ok(repository) => Desk::new(repository, TimeZone::UTC, key, clock).gated_by(crate::gate::open()),
             Err(error) => Desk::reading(self.root(), TimeZone::UTC, key, clock, ipc::exit::chain(&error)),
         }
     }

@@ -74,7 +74,7 @@ impl Stage {
         let (key, clock) = (RunKey::derive(&Secret::fresh()), self.clock.clone());
         let clock = Box::new(move || Timestamp::from_second(clock.load(Ordering::Relaxed)).unwrap());
         match Repository::open(self.root(), TimeZone::UTC) {
-            Ok(repository) => Desk::new(repository, TimeZone::UTC, key, clock),
+            Ok(repository) => Desk::new(repository, TimeZone::UTC, key, clock).gated_by(crate::gate::open()),
             Err(error) => Desk::reading(self.root(), TimeZone::UTC, key, clock, ipc::exit::chain(&error)),
         }
     }

@@ -40,6 +40,7 @@ pub(super) fn message(op: &'static str, path: &str) -> Message {
         session: None,
         model: None,
         request: None,
+        rating: None,
     }
 }
 
