@@ -9,6 +9,7 @@ use ipc::{
     acp::{self, ContentBlock, EmbeddedResourceResource, SessionUpdate},
     contract::agent::Reply,
     id::RequestId,
+    text::one_line,
     wire::{RpcError, code},
 };
 use ractor::{Actor, ActorRef, call};
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 use crate::{
     conversation::{Conversation, ConversationMsg, Prompt, not_found_or_failed},
     mind::Mind,
+    outside,
     provider::{Block, Message, Role},
     session::{Kind, SessionError, Transcript},
     voice::update_params,
@@ -236,10 +238,16 @@ fn words(prompt: &[ContentBlock]) -> Result<String, RpcError> {
     for block in prompt {
         match block {
             ContentBlock::Text(text) => words.push(text.text.clone()),
-            ContentBlock::ResourceLink(link) => words.push(format!("[{}]({})", link.name, link.uri)),
+            ContentBlock::ResourceLink(link) => {
+                // the name is the program's that sent it, not the person's
+                words.push(outside::quoted(
+                    &link.uri,
+                    &format!("a link, called {}", one_line(&link.name, 200)),
+                ));
+            }
             ContentBlock::Resource(resource) => match &resource.resource {
                 EmbeddedResourceResource::TextResourceContents(text) => {
-                    words.push(format!("[{}]\n{}", text.uri, text.text));
+                    words.push(outside::quoted(&text.uri, &text.text));
                 }
                 _ => return refuse("a file that is no text"),
             },
@@ -292,7 +300,7 @@ mod tests {
         check(json!([{"type": "text", "text": "你好"}, {"type": "text", "text": "hi"}]), Ok("你好\nhi"));
         check(
             json!([{"type": "resource_link", "name": "notes", "uri": "file:///n.md"}]),
-            Ok("[notes](file:///n.md)"),
+            Ok("[outside: file:///n.md]\n| a link, called notes"),
         );
         check(json!([{"type": "image", "data": "", "mimeType": "image/png"}]), Err("an image"));
         check(json!([{"type": "text", "text": " \n"}]), Err("empty"));

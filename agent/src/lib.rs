@@ -13,6 +13,7 @@ mod birth;
 mod conversation;
 mod mind;
 mod once;
+mod outside;
 mod portrait;
 mod prompt;
 mod provider;

@@ -20,6 +20,7 @@ use ipc::{
     },
     digest::sha256_hex,
     id::RequestId,
+    reveal::reveal,
     text::one_line,
 };
 use serde_json::Value;
@@ -29,6 +30,7 @@ use tracing::{info, warn};
 
 use crate::{
     mind::Mind,
+    outside,
     portrait::PortraitError,
     provider::{Block, Completion, Delta, Input, Message, ModelRequest, ProviderError, Role},
     session::{SessionError, Transcript},
@@ -169,14 +171,15 @@ async fn use_tools(
             (Some(_), Input::Unusable { why, .. }) => {
                 bad_news(format!("`{name}` was not run: its input cannot be used, {why}"))
             }
-            (Some(_), Input::Object(input)) => {
+            (Some(tool), Input::Object(input)) => {
+                let input = Value::Object(input);
                 let call = soul::Call {
                     tool: name.clone(),
-                    input: Value::Object(input),
+                    outside: tool.writes && outside::stems(&transcript.messages, &input),
+                    input,
                     run: work.run.clone(),
                     session: Some(transcript.header.id.clone()),
                     model: mind.provider.model().to_owned(),
-                    outside: false,
                 };
                 use_tool(mind, call_id(&work.request, &id), call).await
             }
@@ -184,9 +187,11 @@ async fn use_tools(
         if let Some(written) = &called.written {
             mind.portrait.told(written.prompt_version);
         }
-        voice.tool_ends(&id, &called.output, called.failed);
+        // what is in her documents may be anybody's who had a hand on the files
+        let output = reveal(&called.output).into_owned();
+        voice.tool_ends(&id, &output, called.failed);
         ended.tools.push(ToolRun { tool: name, failed: called.failed });
-        results.push(Block::result(id, called.output, called.failed));
+        results.push(Block::result(id, output, called.failed));
     }
     transcript.say(Message { role: Role::User, content: results }, None, mind.now()).await?;
     Ok(())

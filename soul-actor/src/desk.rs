@@ -24,6 +24,7 @@ use ipc::{
     config::Gates,
     contract::soul::{Birth, Call, Called, Changed, Reply, Request, RunKind, Status, Written},
     id::{RequestId, random_hex},
+    reveal::untagged,
     server::Caller,
 };
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
@@ -441,6 +442,8 @@ impl Desk {
         });
         let refused = |why: NotWritten| Called::failed(why.sentence());
         let mut called = done.unwrap_or_else(refused);
+        // what she once wrote must not pass for what she is told now
+        called.output = untagged(&called.output).into_owned();
         if let Some(note) = self.outside.tell_her() {
             called.output.push_str(&note);
         }
