@@ -9,6 +9,7 @@ mod bad_input;
 mod conversation;
 mod deaths;
 mod deeds;
+mod gates;
 mod heartbeat;
 mod hostile;
 mod isolation;

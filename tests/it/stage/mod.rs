@@ -8,6 +8,6 @@ mod world;
 
 pub(crate) use acp::{Chat, Reply};
 pub(crate) use disk::{Mount, Scratch, say};
-pub(crate) use model::{Answer, Model, birth_words};
+pub(crate) use model::{Answer, Model, birth_words, puppet};
 pub(crate) use rack::{PATIENCE, Rack, call, run, said};
 pub(crate) use world::{World, end, eventually, kill_outright, pause, resume, secs};

@@ -87,6 +87,24 @@ pub(crate) fn birth_words(request: &Value) -> Option<Answer> {
     })
 }
 
+/// A script that does what it is told: a message that is a call of a tool as JSON (`{"tool": …, "input": …}`) becomes that
+/// call, and everything else is answered with `done`.
+pub(crate) fn puppet(request: &Value, _: usize) -> Answer {
+    let last =
+        request["messages"].as_array().and_then(|messages| messages.last()).cloned().unwrap_or_default();
+    let text = match &last["content"] {
+        Value::String(text) => text.clone(),
+        parts => parts[0]["text"].as_str().unwrap_or_default().to_owned(),
+    };
+    let told: Value = serde_json::from_str(&text).unwrap_or_default();
+    match (last["role"].as_str(), told["tool"].as_str()) {
+        (Some("user"), Some(tool)) => {
+            Answer::Calls(vec![(Box::leak(tool.to_owned().into_boxed_str()), told["input"].clone())])
+        }
+        _ => Answer::Says("done".into()),
+    }
+}
+
 fn serve(
     stream: TcpStream,
     first_words: fn(&Value) -> Option<Answer>,
