@@ -13,6 +13,7 @@ mod child;
 mod events;
 mod house;
 mod lifecycle;
+mod orphans;
 mod spawn;
 
 use std::{
@@ -197,6 +198,9 @@ impl Signals {
 
 async fn live(ground: Ground, mut signals: Signals) -> Result<(), Fault> {
     let Ground { home, run, config, log, door, _lock } = ground;
+    // before the first child, and with an ear for what ends, or it would stay a zombie
+    let mut ends = signal(SignalKind::child()).map_err(Fault::again)?;
+    orphans::adopt();
     let secrets = Secrets::fresh();
     let (board, seen) = watch::channel(Board::new(&home, &run, log.epoch()));
     let (hub, _) = Actor::spawn(None, Hub, ()).await.map_err(Fault::again)?;
@@ -251,9 +255,12 @@ async fn live(ground: Ground, mut signals: Signals) -> Result<(), Fault> {
                     warn!("the house is gone");
                 }
             }
+            // none comes when the signal's stream has ended, which it does not
+            Some(()) = ends.recv() => orphans::reap(),
             _ = &mut ended => break,
         }
     }
+    orphans::end();
     // what is queued for clients, the news of the stop among it, is written in passing
     tokio::time::sleep(Duration::from_millis(50)).await;
     if seen.borrow().stopping {

@@ -26,7 +26,10 @@ use nix::{
     unistd::Pid,
 };
 
-use crate::lifecycle::{How, Life};
+use crate::{
+    lifecycle::{How, Life},
+    orphans,
+};
 
 /// A log larger than this is moved aside (to `.1`, over the one before) when the next life begins.
 const LOG_BYTES_MAX: u64 = 8 * 1024 * 1024;
@@ -107,7 +110,7 @@ pub(crate) fn spawn(
         .stdout(Stdio::piped())
         .stderr(open_log(log)?)
         .process_group(0);
-    let mut child = command.spawn()?;
+    let mut child = orphans::spawn_awaited(&mut command)?;
     let mut brief_pipe = child.stdin.take().expect("the pipe was asked for");
     let said = child.stdout.take().expect("the pipe was asked for");
     let mut words = serde_json::to_vec(brief).expect("a brief is JSON");
@@ -147,7 +150,9 @@ fn await_end(mut child: Child) -> How {
     while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(nix::errno::Errno::EINTR) {
     }
     let _ = killpg(pid, Signal::SIGKILL);
-    match child.wait() {
+    let ended = child.wait();
+    orphans::no_longer_awaited(child.id());
+    match ended {
         Ok(status) => match (status.code(), status.signal()) {
             (Some(code), _) => How::Code(code),
             (None, Some(signal)) => How::Signal(signal),

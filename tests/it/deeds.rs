@@ -188,3 +188,64 @@ fn a_write_of_hers_before_a_kill_is_nobody_elses_after_it() {
     assert_eq!(world.status()["notices"], serde_json::json!([]));
     assert!(!world.lisa(&["soul", "check"]).stdout.contains("by hand"));
 }
+
+#[test]
+fn what_slips_away_from_a_child_of_hers_is_still_no_person_and_outlives_nothing() {
+    let world = World::new();
+    world.up_and_born();
+    world.lisa(&["chat", "change your identity to a heron"]).ok();
+    world.lisa(&["down"]).ok();
+    let heron = history_of(&world, "identity");
+    let lisa = world.command("lisa", &[]).get_program().to_str().unwrap().to_owned();
+    let (said, script) = (world.folder().join("said"), world.folder().join("slip.sh"));
+    // a session of its own, and a parent that ends at once; the time that it sleeps is its name
+    let name = format!("{}.125", 40_000 + std::process::id());
+    let home = world.home().display();
+    let asks = format!("sleep 1; {lisa} --home {home} soul rollback identity {heron} --yes");
+    let leave = format!(
+        "setsid -f sh -c '({asks}) >{0}.part 2>&1; mv {0}.part {0}; sleep {name}' >/dev/null 2>&1\n",
+        said.display()
+    );
+    std::fs::write(&script, leave).unwrap();
+    world.misbehave("lisa-heartbeat", &format!("run sh {}", script.display()));
+    world.up();
+    let said = eventually(secs(20), "the command has been tried", || std::fs::read_to_string(&said).ok());
+    assert!(said.contains("only a person"), "{said}");
+    assert_eq!(history_of(&world, "identity"), heron, "nothing was changed");
+    let supervisor = world.pid("supervisor");
+    let sleeper = || sleeping(&name);
+    let pid = eventually(secs(5), "it sleeps", sleeper);
+    let above = |pid: u32| -> u32 {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().parse().unwrap()
+    };
+    assert_eq!(above(above(pid)), supervisor, "what was left alone came to the supervisor");
+    // an orphan that ends is waited for
+    crate::stage::kill_outright(above(pid));
+    eventually(secs(5), "it is ours, and no zombie stays", || {
+        (above(pid) == supervisor && zombies(supervisor) == 0).then_some(())
+    });
+    world.lisa(&["down"]).ok();
+    eventually(secs(5), "nothing outlives her", || sleeper().is_none().then_some(()));
+}
+
+/// The process that sleeps for so long.
+fn sleeping(time: &str) -> Option<u32> {
+    let pids = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.find(|pid| {
+        std::fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| line == format!("sleep\0{time}\0").as_bytes())
+    })
+}
+
+/// How many children of a process have ended and were not waited for.
+fn zombies(parent: u32) -> usize {
+    let pids = std::fs::read_dir("/proc").unwrap().flatten();
+    let stats = pids.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
+    stats
+        .filter(|stat| {
+            stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(&format!("Z {parent} ")))
+        })
+        .count()
+}

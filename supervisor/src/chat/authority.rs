@@ -30,7 +30,7 @@ fn is_none_of(ours: i32, peer: i32, parent: impl Fn(i32) -> Option<i32>) -> bool
 }
 
 /// The parent of a process, as the kernel names it: the second field behind the name, which may hold anything.
-fn parent(pid: i32) -> Option<i32> {
+pub(crate) fn parent(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, behind) = stat.rsplit_once(')')?;
     behind.split_whitespace().nth(1)?.parse().ok()

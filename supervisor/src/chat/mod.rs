@@ -8,7 +8,7 @@
 //! The supervisor understands the envelope alone: ids, sessions, who is attached, what is under way. What a method means
 //! is known where it is answered. A client stays attached whatever dies behind the socket.
 
-mod authority;
+pub(crate) mod authority;
 pub(crate) mod desk;
 pub(crate) mod door;
 pub(crate) mod hub;
