@@ -71,18 +71,15 @@ fn words_from_outside(message: &Message) -> Vec<String> {
     for text in message.content.iter().filter_map(text) {
         let mut is_inside = false;
         for line in text.lines() {
-            match line.strip_prefix(BAR.trim_end()).filter(|_| is_inside) {
-                Some(line) => {
-                    if let Some(last) = words.last_mut() {
-                        last.push('\n');
-                        last.push_str(line);
-                    }
+            if let Some(line) = line.strip_prefix(BAR.trim_end()).filter(|_| is_inside) {
+                if let Some(last) = words.last_mut() {
+                    last.push('\n');
+                    last.push_str(line);
                 }
-                None => {
-                    is_inside = line.starts_with(HEAD);
-                    if is_inside {
-                        words.push(String::new());
-                    }
+            } else {
+                is_inside = line.starts_with(HEAD);
+                if is_inside {
+                    words.push(String::new());
                 }
             }
         }

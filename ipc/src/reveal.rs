@@ -61,23 +61,20 @@ fn unmarked(text: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find(['<', '[']) {
         let (before, mark) = rest.split_at(at);
         shown.push_str(before);
-        match mark_at(mark) {
-            Some(length) => {
-                let (mark, after) = mark.split_at(length);
-                shown.extend(mark.chars().map(|c| match c {
-                    '<' => '‹',
-                    '>' => '›',
-                    '[' => '⟦',
-                    ']' => '⟧',
-                    other => other,
-                }));
-                rest = after;
-            }
-            None => {
-                let mut chars = mark.chars();
-                shown.extend(chars.next());
-                rest = chars.as_str();
-            }
+        if let Some(length) = mark_at(mark) {
+            let (mark, after) = mark.split_at(length);
+            shown.extend(mark.chars().map(|c| match c {
+                '<' => '‹',
+                '>' => '›',
+                '[' => '⟦',
+                ']' => '⟧',
+                other => other,
+            }));
+            rest = after;
+        } else {
+            let mut chars = mark.chars();
+            shown.extend(chars.next());
+            rest = chars.as_str();
         }
     }
     shown.push_str(rest);

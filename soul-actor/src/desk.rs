@@ -225,13 +225,12 @@ impl Desk {
             serde_json::to_value(answered.get(&id)?).ok()
         });
         let coming = std::mem::take(&mut self.coming);
-        match flushed {
-            Ok(()) => self.news.extend(coming),
-            Err(_) => {
-                self.answered.forget(&std::mem::take(&mut self.taken));
-                // what was refused does not count
-                self.quota = None;
-            }
+        if flushed.is_ok() {
+            self.news.extend(coming);
+        } else {
+            self.answered.forget(&std::mem::take(&mut self.taken));
+            // what was refused does not count
+            self.quota = None;
         }
         self.taken.clear();
     }

@@ -118,9 +118,8 @@ impl Grant {
         use RunKind::{Dream, Examen, Heartbeat, Reflect};
         let may = match deed {
             Deed::Read => true,
-            Deed::OpenRun(Reflect) => self == Self::Chat,
+            Deed::OpenRun(Reflect) | Deed::Birth => self == Self::Chat,
             Deed::OpenRun(Heartbeat | Examen | Dream) => self == Self::Time,
-            Deed::Birth => self == Self::Chat,
             Deed::Journal => matches!(self, Self::Chat | Self::Run(_)),
             Deed::Progress | Deed::NewDesire => {
                 matches!(self, Self::Chat | Self::Run(Heartbeat | Examen | Reflect))

@@ -202,13 +202,10 @@ fn patch(fields: &Fields<'_>) -> Result<Wish, String> {
 
 fn update(fields: &Fields<'_>) -> Result<Wish, String> {
     let name = fields.needed("document")?;
-    let text = match Scope::parse(name) {
-        Ok(Scope::One(Document::Text(text))) => text,
-        _ => {
-            let shown = one_line(name, 40);
-            let all = Text::ALL.map(Text::name).join("`, `");
-            return Err(format!("`soul_update` writes one of `{all}`, not `{shown}`"));
-        }
+    let Ok(Scope::One(Document::Text(text))) = Scope::parse(name) else {
+        let shown = one_line(name, 40);
+        let all = Text::ALL.map(Text::name).join("`, `");
+        return Err(format!("`soul_update` writes one of `{all}`, not `{shown}`"));
     };
     let why = within("why", fields.needed("why")?, WHY_CHARS_MAX)?;
     match (fields.text("content")?, fields.text("append")?) {

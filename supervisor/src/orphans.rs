@@ -86,7 +86,8 @@ pub(crate) fn end() {
             warn!(left = left.len(), "some orphans below us could not be ended");
             return;
         }
-        thread::sleep(LOOKING);
+        // nothing tells of the end of many at once; it is looked again, until the deadline
+        thread::park_timeout(LOOKING);
     }
 }
 
