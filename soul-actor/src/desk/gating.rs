@@ -247,6 +247,28 @@ mod tests {
     }
 
     #[test]
+    fn a_day_is_one_of_her_zone() {
+        let (stage, desk) = born();
+        drop(desk);
+        let open = || {
+            let mut desk = stage.open().gated_by(Gates { writes_a_day: 1, ..Gates::default() });
+            desk.zone = jiff::tz::TimeZone::get("Asia/Shanghai").unwrap();
+            desk
+        };
+        let mut desk = open();
+        stage.set_clock("2026-11-30T15:59:00Z");
+        assert!(!patch(&mut desk, "identity", "I hum.").failed);
+        assert!(patch(&mut desk, "identity", "I sing.").failed);
+        stage.set_clock("2026-11-30T16:01:00Z");
+        let mut desk = {
+            drop(desk);
+            open()
+        };
+        assert!(!patch(&mut desk, "identity", "I sing.").failed, "past midnight there, and so a new day");
+        assert!(patch(&mut desk, "identity", "I hum.").failed);
+    }
+
+    #[test]
     fn what_is_refused_is_not_counted_and_what_changes_nothing_is_no_change() {
         let (_stage, mut desk) = born();
         for _ in 0..5 {
