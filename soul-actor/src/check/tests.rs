@@ -417,6 +417,22 @@ fn another_branch_is_noticed_and_a_commit_by_hand_is_told() {
 }
 
 #[test]
+fn many_documents_of_others_are_summed_up_and_a_check_names_all() {
+    let world = World::born();
+    for n in 0..40 {
+        world.write(&format!("values/v{n}.md"), "# V\n\nforged\n");
+    }
+    git(world.root(), &["add", "-A"]);
+    git(world.root(), &["commit", "-qm", "imported"]);
+    let mut desk = world.open();
+    let notices = look(&mut desk);
+    assert_eq!(notices.len(), 7, "one of the commit, five of documents, and the rest: {notices:#?}");
+    assert!(notices[6].starts_with("and 35 more documents"), "{notices:#?}");
+    let named = check(&mut desk, false);
+    assert_eq!(named.iter().filter(|found| found.what.contains("that Lisa did not make")).count(), 40);
+}
+
+#[test]
 fn a_commit_that_passes_for_one_of_hers_is_told_whatever_it_changed_and_until_a_person_accepts_it() {
     let world = World::born();
     let mut desk = world.open();

@@ -20,6 +20,9 @@ use crate::{
     seal, seed,
 };
 
+/// How many documents that somebody else changed are named where she is asked how she is; a check names all.
+const NOT_HERS_SHOWN: usize = 5;
+
 impl Desk {
     /// Which commit a line comes from.
     pub(super) fn why(&mut self, name: &str, line: u32, now: Timestamp) -> Result<Reply, NotWritten> {
@@ -283,7 +286,12 @@ impl Desk {
             notices.push(format!("{why}; she can be read, not changed; `lisa soul check` says more"));
         }
         notices.extend(self.outside.notices());
-        notices.extend(self.not_hers().into_iter().map(|(_, what)| what));
+        let not_hers = self.not_hers();
+        notices.extend(not_hers.iter().take(NOT_HERS_SHOWN).map(|(_, what)| what.clone()));
+        if let Some(more) = not_hers.len().checked_sub(NOT_HERS_SHOWN).filter(|more| *more > 0) {
+            notices
+                .push(format!("and {more} more documents like these; `lisa soul check` lists all of them"));
+        }
         notices
     }
 
