@@ -30,6 +30,7 @@ use crate::{
     answered::Answered,
     birth,
     document::{Document, Folder, Scope},
+    dynamics,
     grant::{Deed, Grant, RunKey},
     input::{self, DIFF_MAX, HISTORY_MAX, When, Wish},
     message::{Message, Origin},
@@ -117,6 +118,7 @@ impl Desk {
         let answered = match request {
             Request::Status => Ok(Reply::Status(self.status())),
             Request::Snapshot => Ok(self.snapshot()),
+            Request::Drives => Ok(self.drives(now)),
             Request::Tools => Ok(Reply::Tools(Tool::ALL.map(Tool::spec).into())),
             Request::Call(call) => match grant(call.run.as_ref()) {
                 Ok(grant) => Ok(self.call(grant, id, &call, now)),
@@ -167,6 +169,13 @@ impl Desk {
         self.catch_up();
         let (versions, born, _) = self.standing();
         Reply::Snapshot(Box::new(portrait(self.repository.root(), versions, born).snapshot))
+    }
+
+    fn drives(&mut self, now: Timestamp) -> Reply {
+        self.catch_up();
+        let (versions, born, _) = self.standing();
+        let soul = portrait(self.repository.root(), versions, born).snapshot;
+        Reply::Drives(dynamics::drives(&soul.desires, now))
     }
 
     /// The versions, and whether she is born; where the history cannot be read, what the files say of that, and why.
@@ -383,7 +392,7 @@ impl Desk {
                 return Ok(first);
             }
             let wish = input::read(tool, &call.input, &when)?;
-            grant.permits(deed(&wish))?;
+            grant.permits(plan::deed(&wish))?;
             if !self.repository.is_born()? {
                 return Err(UNBORN.to_owned().into());
             }
@@ -397,6 +406,7 @@ impl Desk {
                 }
                 wish => plan::plan(self.repository.root(), wish, now, self.today(now))?,
             };
+            grant.permits(plan.deed)?;
             let (signed, origin) = grant.signature(tool.name());
             let mut message = Message::of(plan.op, &plan.path, &signed, origin);
             message.why.clone_from(&plan.why);
@@ -421,7 +431,8 @@ impl Desk {
                 self.catch_up();
                 let (versions, born, _) = self.standing();
                 let root = self.repository.root();
-                Ok(reading::look(root, look, &portrait(root, versions, born).snapshot, self.today(now))?)
+                let soul = portrait(root, versions, born).snapshot;
+                Ok(reading::look(root, look, &soul, now, self.today(now))?)
             }
             Wish::History { scope, limit, since } => {
                 let path = scope.path();
@@ -438,6 +449,11 @@ impl Desk {
             | Wish::Value { .. }
             | Wish::Opinion { .. }
             | Wish::Desire { .. }
+            | Wish::Revise { .. }
+            | Wish::Close { .. }
+            | Wish::Condense { .. }
+            | Wish::Feel(_)
+            | Wish::Relationship { .. }
             | Wish::Journal { .. }
             | Wish::Progress { .. }
             | Wish::Rollback { .. } => unreachable!("a tool that only looks wishes to look"),
@@ -559,19 +575,6 @@ impl Desk {
             }
             Document::Record(record) => format!("there is no `{}` yet", record.path()),
         }
-    }
-}
-
-/// What a wish does.
-fn deed(wish: &Wish) -> Deed {
-    match wish {
-        Wish::Text { text, .. } => Deed::Text(*text),
-        Wish::Value { .. } | Wish::Opinion { .. } => Deed::Entry,
-        Wish::Desire { .. } => Deed::NewDesire,
-        Wish::Journal { .. } => Deed::Journal,
-        Wish::Progress { .. } => Deed::Progress,
-        Wish::Rollback { .. } => Deed::Rollback,
-        Wish::Look(_) | Wish::History { .. } | Wish::Diff { .. } => Deed::Read,
     }
 }
 

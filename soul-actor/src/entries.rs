@@ -10,11 +10,12 @@
 //!                                   text
 //! ```
 //!
+//! Before the first heading of a progress file stand its title and, where older entries were condensed, their summary.
 //! Appending never changes a byte that is there. A line of text that looks like a heading gets one backslash in front,
 //! which reading takes away, so an entry can neither end early nor forge another. Instants are UTC; which day a journal
 //! file is of follows the person's time zone.
 
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
 
 use crate::sheet::trimmed;
 
@@ -56,6 +57,73 @@ pub(crate) fn append(log: Log<'_>, old: &[u8], at: Timestamp, text: &str) -> Vec
     };
     bytes.extend_from_slice(format!("## {at}\n\n{}\n", escape(trimmed(text))).as_bytes());
     bytes
+}
+
+/// What a line begins with under which a summary of older entries stands; behind it come a day and a bracket.
+const CONDENSED: &str = "[…earlier entries condensed by reflect on ";
+
+/// The longest that all summaries in one file may be together, in characters: they are in a prompt.
+pub(crate) const SUMMARIES_CHARS_MAX: usize = 4000;
+
+/// Why progress is not condensed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unfit {
+    /// There are no more entries than stay: so many.
+    Few(usize),
+    /// The summaries that are there and the new one have so many characters together.
+    Long(usize),
+}
+
+/// The file's new bytes: what stands before the last `kept` entries is a summary, and they stay byte for byte. The
+/// summaries that are there stay as well, unless this one `folds` them in.
+pub(crate) fn condense(
+    slug: &str,
+    old: &[u8],
+    kept: usize,
+    (summary, folds): (&str, bool),
+    today: Date,
+) -> Result<(Vec<u8>, usize), Unfit> {
+    let starts = starts(Log::Progress(slug), old);
+    let gone = starts.len().saturating_sub(kept);
+    let (Some(first), Some(stays)) = (starts.first(), starts.get(gone).filter(|_| gone > 0)) else {
+        return Err(Unfit::Few(starts.len()));
+    };
+    let (before, stays) = (old.get(..*first).unwrap_or_default(), old.get(*stays..).unwrap_or_default());
+    let before = String::from_utf8_lossy(before);
+    let is_summary = |line: &str| line.starts_with(CONDENSED);
+    let lines = before.split_inclusive('\n').take_while(|line| !(folds && is_summary(line)));
+    let before = lines.collect::<String>();
+    let before = if trimmed(&before).is_empty() { format!("# progress: {slug}") } else { before.trim_end().to_owned() };
+    let before = format!("{before}\n\n{CONDENSED}{today}]\n\n{}\n\n", escape(trimmed(summary)));
+    let chars = earlier(&before).map_or(0, |earlier| ipc::text::chars(&earlier));
+    if chars > SUMMARIES_CHARS_MAX {
+        return Err(Unfit::Long(chars));
+    }
+    Ok(([before.as_bytes(), stays].concat(), gone))
+}
+
+/// What stands in a progress file before its first entry, without its title: the summaries of what was condensed.
+pub(crate) fn earlier(text: &str) -> Option<String> {
+    let first = starts(Log::Progress(""), text.as_bytes()).first().copied().unwrap_or(text.len());
+    let before = text.get(..first).unwrap_or_default();
+    let is_title = |line: &str| trimmed(line).starts_with("# progress:");
+    let rest = before.split_once('\n').filter(|(line, _)| is_title(line)).map(|(_, rest)| rest);
+    let rest = rest.unwrap_or(if is_title(before) { "" } else { before });
+    Some(unescape(trimmed(rest))).filter(|rest| !rest.is_empty())
+}
+
+/// Where each entry begins.
+fn starts(log: Log<'_>, bytes: &[u8]) -> Vec<usize> {
+    let mut at = 0;
+    let mut found = Vec::new();
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let text = std::str::from_utf8(line.strip_suffix(b"\n").unwrap_or(line));
+        if text.is_ok_and(|line| heading(log, line).is_some()) {
+            found.push(at);
+        }
+        at += line.len();
+    }
+    found
 }
 
 /// The entries of a file, oldest first. What stands before the first heading is no entry.

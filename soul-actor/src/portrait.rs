@@ -5,12 +5,13 @@
 
 use std::path::Path;
 
-use ipc::contract::soul::{Document as Told, Progress, Snapshot};
+use ipc::contract::soul::{Document as Told, Feeling, Progress, Snapshot};
 
 use crate::{
-    document::{Document, Folder, Text},
+    document::{Document, Folder, Record, Text},
+    emotions::Emotions,
     entries::{self, Log},
-    held,
+    held::{self, Pursuit},
     repository::{
         Versions,
         workfile::{Place, look},
@@ -57,7 +58,7 @@ pub(crate) fn portrait(root: &Path, versions: Versions, is_born: bool) -> Portra
         user: reader.text(Text::User),
         memory: reader.text(Text::Memory),
         rules: reader.text(Text::Rules),
-        emotions: Vec::new(),
+        emotions: reader.emotions(),
         relationships: reader
             .entries(Folder::Relationships, Kind::Value, |_, slug, sheet| held::value(slug.as_str(), sheet)),
         values: reader
@@ -65,7 +66,7 @@ pub(crate) fn portrait(root: &Path, versions: Versions, is_born: bool) -> Portra
         opinions: reader
             .entries(Folder::Opinions, Kind::Opinion, |_, slug, sheet| held::opinion(slug.as_str(), sheet)),
         desires: reader.entries(Folder::Desires, Kind::Desire, |reader, slug, sheet| {
-            held::desire(slug.as_str(), sheet, reader.progress(slug))
+            held::desire(slug.as_str(), sheet, reader.pursuit(slug))
         }),
     };
     Portrait { snapshot, notices: reader.notices }
@@ -154,12 +155,21 @@ impl Reader<'_> {
         told
     }
 
-    fn progress(&mut self, slug: &Slug) -> Vec<Progress> {
+    fn pursuit(&mut self, slug: &Slug) -> Pursuit {
         let path = Document::Progress(slug.clone()).path();
-        let Some(bytes) = self.bytes(&path) else { return vec![] };
-        let mut entries = entries::read(Log::Progress(slug.as_str()), &String::from_utf8_lossy(&bytes));
+        let Some(bytes) = self.bytes(&path) else { return Pursuit::default() };
+        let text = String::from_utf8_lossy(&bytes);
+        let mut entries = entries::read(Log::Progress(slug.as_str()), &text);
         let shown = entries.split_off(entries.len().saturating_sub(held::PROGRESS_SHOWN_MAX));
-        shown.into_iter().map(|entry| Progress { at: entry.at, text: entry.text }).collect()
+        let progress = shown.into_iter().map(|entry| Progress { at: entry.at, text: entry.text }).collect();
+        Pursuit { earlier: entries::earlier(&text), progress }
+    }
+
+    fn emotions(&mut self) -> Vec<Feeling> {
+        let Some(bytes) = self.bytes(Record::Emotions.path()) else { return vec![] };
+        let read = Emotions::read(&bytes);
+        self.notices.extend(read.as_ref().err().cloned());
+        read.map(|emotions| emotions.shown()).unwrap_or_default()
     }
 }
 
