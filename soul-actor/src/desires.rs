@@ -10,7 +10,7 @@ use crate::{
     document::{Document, Folder},
     entries::{self, Log, SUMMARIES_CHARS_MAX, Unfit},
     grant::Deed,
-    held::{DesireChange, PROGRESS_SHOWN_MAX, iso},
+    held::{DesireChange, PROGRESS_SHOWN_MAX, touch},
     input::Outcome,
     plan::{NotWritten, Plan, entry, find, no_such},
     portrait,
@@ -63,7 +63,7 @@ pub(crate) fn close(
     sheet.set_field("closed", Some("yes"));
     let mut changes = Vec::new();
     if sheet != before {
-        sheet.set_field("updated", Some(&iso(now)));
+        touch(&mut sheet, now);
         changes.push(changed(&path, sheet.render().into_bytes()));
     }
     // what has ended ends once, whatever is said of it later

@@ -166,8 +166,7 @@ mod tests {
             ..desire("younger", "season", 0.6)
         };
         let pursued = active(desire("pursued", "season", 0.6), "2026-11-03T00:00:00Z");
-        let bare =
-            Desire { active: String::new(), updated: String::new(), ..desire("bare", "season", 0.6) };
+        let bare = Desire { active: String::new(), updated: String::new(), ..desire("bare", "season", 0.6) };
         let expected = ["pursued", "younger", "bare", "early"];
         let all = [early, younger, pursued, bare];
         for turn in 0..all.len() {

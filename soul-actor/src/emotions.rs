@@ -172,10 +172,12 @@ pub(crate) fn feel(old: Option<&[u8]>, change: &Feel, now: Timestamp) -> Result<
         let decay = set(&object(&bytes, "decay"), &emotion, &number(rate));
         bytes = set_in(&bytes, "decay", &decay);
     }
-    let event = json!({"ts": iso(now), "emotion": emotion, "delta": whole(change.delta), "trigger": change.trigger});
+    let event =
+        json!({"ts": iso(now), "emotion": emotion, "delta": whole(change.delta), "trigger": change.trigger});
     let events = json::get(&bytes, "events").filter(|events| *events != b"null").unwrap_or(b"[]");
     let layout = json::layout(&bytes);
-    let layout = layout.rsplit_once('\n').map(|(_, indent)| format!("\n{indent}{indent}")).unwrap_or_default();
+    let layout =
+        layout.rsplit_once('\n').map(|(_, indent)| format!("\n{indent}{indent}")).unwrap_or_default();
     let events = json::push(events, &event, EVENTS_MAX, &layout).expect("the events are an array");
     bytes = set_in(&bytes, "events", &events);
     bytes = set(&bytes, "updatedAt", &Value::from(iso(now)).to_string());
@@ -231,9 +233,7 @@ impl Emotions {
         let told = |(name, value): &(String, f64)| Feeling { name: name.clone(), value: *value };
         let mut shown: Vec<_> =
             self.values.iter().filter(|(_, value)| value.abs() >= SHOWN_MIN).map(told).collect();
-        shown.sort_by(|a, b| {
-            b.value.abs().total_cmp(&a.value.abs()).then_with(|| a.name.cmp(&b.name))
-        });
+        shown.sort_by(|a, b| b.value.abs().total_cmp(&a.value.abs()).then_with(|| a.name.cmp(&b.name)));
         shown
     }
 

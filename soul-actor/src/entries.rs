@@ -93,7 +93,11 @@ pub(crate) fn condense(
     let is_summary = |line: &str| line.starts_with(CONDENSED);
     let lines = before.split_inclusive('\n').take_while(|line| !(folds && is_summary(line)));
     let before = lines.collect::<String>();
-    let before = if trimmed(&before).is_empty() { format!("# progress: {slug}") } else { before.trim_end().to_owned() };
+    let before = if trimmed(&before).is_empty() {
+        format!("# progress: {slug}")
+    } else {
+        before.trim_end().to_owned()
+    };
     let before = format!("{before}\n\n{CONDENSED}{today}]\n\n{}\n\n", escape(trimmed(summary)));
     let chars = earlier(&before).map_or(0, |earlier| ipc::text::chars(&earlier));
     if chars > SUMMARIES_CHARS_MAX {

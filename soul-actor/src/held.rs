@@ -303,7 +303,7 @@ fn title(sheet: &Sheet, slug: &str) -> String {
 }
 
 /// Stamps the last change, never before the one that is there: a clock that went back does not undo an order.
-fn touch(sheet: &mut Sheet, now: Timestamp) {
+pub(crate) fn touch(sheet: &mut Sheet, now: Timestamp) {
     let before = sheet.field("updated").and_then(|text| text.parse::<Timestamp>().ok());
     let at = iso(before.map_or(now, |before| before.max(now)));
     sheet.set_field("updated", Some(&at));

@@ -113,7 +113,13 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
             let (path, slug, old) =
                 entry(root, Folder::Relationships, Kind::Value, Document::Relationship, &slug)?;
             let sheet = change.apply("page about a person", old, slug.as_str(), now)?;
-            Ok(one("relationship", &path, why, sheet.render().into_bytes(), format!("your page about `{slug}`")))
+            Ok(one(
+                "relationship",
+                &path,
+                why,
+                sheet.render().into_bytes(),
+                format!("your page about `{slug}`"),
+            ))
         }
         Wish::Journal { entry } => {
             let path = Document::Journal(today).path();
