@@ -87,7 +87,7 @@ pub(crate) fn newest<'a>(stamps: impl IntoIterator<Item = &'a str>) -> Option<&'
 
 /// An instant as a file says it; a day alone is its beginning in UTC, as in the original.
 pub(crate) fn instant(stamp: &str) -> Option<Timestamp> {
-    let day = || stamp.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok();
+    let day = || stamp.parse::<Date>().ok()?.to_zoned_datetime(TimeZone::UTC).ok();
     stamp.parse().ok().or_else(|| day().map(|day| day.timestamp()))
 }
 

@@ -20,7 +20,7 @@ use crate::{
     document::Record,
     dynamics::{days_between, instant},
     held::iso,
-    json,
+    members,
 };
 
 /// How fast what names no rate fades, a day.
@@ -162,7 +162,7 @@ pub(crate) fn feel(old: Option<&[u8]>, change: &Feel, now: Timestamp) -> Result<
     let (emotion, before) = known.cloned().unwrap_or_else(|| (change.emotion.clone(), 0.0));
     let after = (before + change.delta).clamp(-1.0, 1.0);
 
-    let object = |bytes: &[u8], name: &str| json::get(bytes, name).unwrap_or(b"{}").to_vec();
+    let object = |bytes: &[u8], name: &str| members::get(bytes, name).unwrap_or(b"{}").to_vec();
     let mut values = object(&old, "values");
     for (name, value) in faded.iter().chain([&(emotion.clone(), after)]) {
         values = set(&values, name, &number(*value));
@@ -174,11 +174,11 @@ pub(crate) fn feel(old: Option<&[u8]>, change: &Feel, now: Timestamp) -> Result<
     }
     let event =
         json!({"ts": iso(now), "emotion": emotion, "delta": whole(change.delta), "trigger": change.trigger});
-    let events = json::get(&bytes, "events").filter(|events| *events != b"null").unwrap_or(b"[]");
-    let layout = json::layout(&bytes);
+    let events = members::get(&bytes, "events").filter(|events| *events != b"null").unwrap_or(b"[]");
+    let layout = members::layout(&bytes);
     let layout =
         layout.rsplit_once('\n').map(|(_, indent)| format!("\n{indent}{indent}")).unwrap_or_default();
-    let events = json::push(events, &event, EVENTS_MAX, &layout).expect("the events are an array");
+    let events = members::push(events, &event, EVENTS_MAX, &layout).expect("the events are an array");
     bytes = set_in(&bytes, "events", &events);
     bytes = set(&bytes, "updatedAt", &Value::from(iso(now)).to_string());
     Ok(Felt { bytes, emotion, before, after })
@@ -278,7 +278,7 @@ fn bar(value: f64) -> String {
 
 /// Sets a member of what was read as an object.
 fn set(object: &[u8], name: &str, value: &str) -> Vec<u8> {
-    json::set(object, name, value).expect("it was read as an object")
+    members::set(object, name, value).expect("it was read as an object")
 }
 
 /// [`set`], where the value is a part of a file already.

@@ -401,6 +401,56 @@ mod tests {
     }
 
     #[test]
+    fn dr3_dr4_a_revision_adds_sources_once_and_a_look_is_no_change() {
+        let now = at("2026-11-30T12:00:00Z");
+        let mut change = new_desire();
+        change.sources = Some(vec!["https://a.example".into(), "https://b.example/x".into()]);
+        let old = change.apply(None, "x", now).unwrap();
+        let added = ["HTTPS://A.example/", "https://b.example/X", "https://b.example/x"];
+        let more = |added: &[&str]| DesireChange {
+            sources_added: added.iter().map(|source| (*source).to_owned()).collect(),
+            ..Default::default()
+        };
+        let later = at("2026-12-01T12:00:00Z");
+        let sheet = more(&added).apply(Some(old.clone()), "x", later).unwrap();
+        assert_eq!(
+            sheet.items("sources"),
+            ["https://a.example", "https://b.example/x", "https://b.example/X"]
+        );
+        assert_eq!(sheet.field("updated"), Some("2026-12-01T12:00:00.000Z"));
+        let many: Vec<_> = (0..7).map(|n| format!("https://{n}.example")).collect();
+        let many: Vec<_> = many.iter().map(String::as_str).collect();
+        let said = more(&many).apply(Some(old.clone()), "x", later).unwrap_err();
+        assert!(said.contains('9') && said.contains("soul_patch"), "{said}");
+        let looked = DesireChange { reviewed: true, ..Default::default() };
+        let sheet = looked.apply(Some(old), "x", later).unwrap();
+        assert_eq!(sheet.field("reviewed"), Some("2026-12-01T12:00:00.000Z"), "h4");
+        assert_eq!(sheet.field("updated"), Some("2026-11-30T12:00:00.000Z"), "h6: a look is no change");
+        assert_eq!(desire("x", &sheet, Pursuit::default()).reviewed.as_deref(), sheet.field("reviewed"));
+    }
+
+    #[test]
+    fn a1_a2_what_was_active_last_is_the_newest_of_birth_change_and_pursuit() {
+        let check = |fields: &str, pursued: &str, expected: &str| {
+            let sheet = Sheet::parse(Kind::Desire, &format!("# x\n\n{fields}\n"));
+            let progress = vec![Progress { at: pursued.into(), text: "y".into() }];
+            let progress = if pursued.is_empty() { vec![] } else { progress };
+            assert_eq!(desire("x", &sheet, Pursuit { earlier: None, progress }).active, expected, "{fields}");
+        };
+        let both = "born: 2026-01-01T00:00:00.000Z\nupdated: 2026-01-02T00:00:00.000Z";
+        check(both, "2026-01-03T00:00:00Z", "2026-01-03T00:00:00Z");
+        check(both, "2025-01-03T00:00:00Z", "2026-01-02T00:00:00.000Z");
+        check(both, "", "2026-01-02T00:00:00.000Z");
+        check("born: 2026-01-01", "", "2026-01-01");
+        check(
+            "born: 2026-01-05T00:00:00Z\nupdated: 2020-01-01",
+            "2026-01-02T00:00:00Z",
+            "2026-01-05T00:00:00Z",
+        );
+        check("born: once", "nonsense", "once");
+    }
+
+    #[test]
     fn a_new_one_says_what_it_needs_and_an_untitled_one_is_called_by_its_slug() {
         let now = at("2026-11-30T12:00:00Z");
         let said =

@@ -6,7 +6,7 @@
 //!  tools, input      what a model may ask for, and how it is read       message      what a commit says
 //!  document, slug    which documents there are, and their budgets       answered     what was asked before
 //!  sheet, entries    the forms of the files; injective                  held         values, opinions, desires
-//!  emotions, json    what she feels, in a file kept byte for byte       desires      desires revised, closed, condensed
+//!  emotions, members what she feels, in a file kept byte for byte       desires      desires revised, closed, condensed
 //!  dynamics          how strong a desire is now, and which is first
 //!  seed, birth       the first documents                                seal         the original's tamper hashes
 //!  migrate           an older form of the files, brought to ours     neighbour    a running original, and its locks
@@ -30,8 +30,8 @@ mod fields;
 mod grant;
 mod held;
 mod input;
-mod json;
 mod keeper;
+mod members;
 mod message;
 mod migrate;
 mod neighbour;

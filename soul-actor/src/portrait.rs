@@ -223,6 +223,18 @@ mod tests {
     }
 
     #[test]
+    fn su2_what_she_feels_is_shown_and_a_torn_file_is_named() {
+        let feelings =
+            |text: &[u8]| portrait(soul(&[("emotions.json", text)]).path(), Versions::default(), true);
+        let shown = feelings(br#"{"values": {"awe": 0.2, "curiosity": -0.6, "pride": 0}}"#);
+        let names: Vec<_> = shown.snapshot.emotions.iter().map(|feeling| feeling.name.as_str()).collect();
+        assert_eq!((names, shown.notices.len()), (vec!["curiosity", "awe"], 0));
+        let torn = feelings(b"{\"values\":");
+        assert_eq!((torn.snapshot.emotions.len(), torn.notices.len()), (0, 1));
+        assert!(torn.notices[0].contains("`emotions.json`"), "{:?}", torn.notices);
+    }
+
+    #[test]
     fn the_last_ten_entries_of_progress_are_shown() {
         let mut progress = Vec::new();
         for n in 0..12 {

@@ -7,7 +7,7 @@ use ipc::{
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::json;
+use crate::members;
 
 /// Where it lies. That it is there means that she is born, so it is written last.
 pub(crate) const PATH: &str = "seed.json";
@@ -105,7 +105,7 @@ pub(crate) fn too_new(bytes: &[u8]) -> Option<String> {
 /// The seed with the form it names from now on, and every other byte of it as it was: what others keep in it is theirs.
 /// Nothing where it is no object.
 pub(crate) fn stamp(bytes: &[u8], form: u64) -> Option<Vec<u8>> {
-    json::set(bytes, FORM, &form.to_string())
+    members::set(bytes, FORM, &form.to_string())
 }
 
 /// Host and user, as the original joins them.

@@ -20,6 +20,9 @@ use tokio::sync::mpsc;
 
 use super::*;
 
+mod feeling;
+mod wanting;
+
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A home, and the secrets of those who call.
@@ -470,7 +473,7 @@ fn she_reads_herself_and_her_history() {
         let bad = life.call("soul_patch", json!({"field": "identity", "content": " \n "})).await;
         assert!(bad.failed && bad.output.contains("`identity` would be blank"), "{}", bad.output);
         let Reply::Tools(tools) = life.ask(Request::Tools).await else { panic!() };
-        assert_eq!(tools.len(), 7);
+        assert_eq!(tools.len(), crate::tools::Tool::ALL.len());
         life.soul.stop().await;
     });
 }
