@@ -15,11 +15,23 @@ use ipc::{
 use jiff::{SignedDuration, ZonedDateTime};
 use tracing::warn;
 
-use crate::{due::task_of, prompt::pursuit};
+use crate::{
+    due::{self, task_of},
+    prompt::pursuit,
+};
 
 /// The tools she has in her own time: an allow-list, never "all but".
-const TOOLS: [&str; 6] =
-    ["soul_read", "soul_history", "soul_diff", "soul_journal", "soul_patch", "desire_progress_log"];
+const TOOLS: [&str; 9] = [
+    "soul_read",
+    "soul_history",
+    "soul_diff",
+    "soul_journal",
+    "soul_patch",
+    "soul_feel",
+    "desire_progress_log",
+    "desire_revise",
+    "desire_close",
+];
 /// How long the soul may take for one step.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// How much longer than the turn itself its answer may take.
@@ -42,10 +54,16 @@ pub(crate) struct Beat {
 }
 
 impl Reach {
-    /// Her desires as they are now.
+    /// Her desires as they are now, in the order that the soul puts them in.
     pub(crate) async fn desires(&self) -> Result<Vec<Desire>, String> {
-        match self.soul.ask(&soul::Request::Snapshot, PATIENCE).await {
-            Ok(soul::Reply::Snapshot(snapshot)) => Ok(snapshot.desires),
+        let desires = match self.soul.ask(&soul::Request::Snapshot, PATIENCE).await {
+            Ok(soul::Reply::Snapshot(snapshot)) => snapshot.desires,
+            Ok(soul::Reply::Refused { reason }) => return Err(reason),
+            Ok(_) => return Err("the soul answered another question".to_owned()),
+            Err(error) => return Err(error.to_string()),
+        };
+        match self.soul.ask(&soul::Request::Drives, PATIENCE).await {
+            Ok(soul::Reply::Drives(drives)) => Ok(due::in_order(desires, &drives)),
             Ok(soul::Reply::Refused { reason }) => Err(reason),
             Ok(_) => Err("the soul answered another question".to_owned()),
             Err(error) => Err(error.to_string()),

@@ -1,6 +1,9 @@
 //! What is due: a plain function of her desires, the ledger and the time.
 
-use ipc::{contract::soul::Desire, text::nearest};
+use ipc::{
+    contract::soul::{Desire, Drive},
+    text::nearest,
+};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::ledger::Ledger;
@@ -22,18 +25,25 @@ pub(crate) fn due_at(slug: &str, ledger: &Ledger, rest: SignedDuration) -> Optio
     ledger.anchor(&task_of(slug))?.checked_add(rest).ok()
 }
 
-/// The desire to pursue now: of those that are due the one that has waited longest; occurrences that were missed meanwhile are this one (T13).
+/// The desires in the order of their drives, which the soul alone works out: the strongest first, and behind them those
+/// that drive her to nothing.
+pub(crate) fn in_order(mut desires: Vec<Desire>, drives: &[Drive]) -> Vec<Desire> {
+    let place = |desire: &Desire| drives.iter().position(|drive| drive.slug == desire.slug);
+    desires.sort_by_key(|desire| place(desire).unwrap_or(usize::MAX));
+    desires
+}
+
+/// The desire to pursue now: of those that are due the first in the order they come in, which is the strongest;
+/// occurrences that were missed meanwhile are this one (T13). None starves: what was claimed rests, and then the others
+/// are all that is due.
 pub(crate) fn due<'a>(
     desires: &'a [Desire],
     ledger: &Ledger,
     rest: SignedDuration,
     now: Timestamp,
 ) -> Option<&'a Desire> {
-    let waiting = desires.iter().filter(|desire| is_pursued(desire));
-    let due = waiting.filter_map(|desire| Some((due_at(&desire.slug, ledger, rest)?, desire)));
-    due.filter(|(at, _)| *at <= now)
-        .min_by(|(a, x), (b, y)| a.cmp(b).then(x.slug.cmp(&y.slug)))
-        .map(|(_, desire)| desire)
+    let is_due = |desire: &Desire| due_at(&desire.slug, ledger, rest).is_some_and(|at| at <= now);
+    desires.iter().find(|desire| is_pursued(desire) && is_due(desire))
 }
 
 /// When something is due next.
@@ -103,13 +113,20 @@ mod tests {
 
     #[test]
     fn t03_a_desire_rests_from_when_it_was_seen_and_from_when_it_was_claimed() {
-        let desires = [desire("a"), desire("b")];
+        let told = vec![desire("a"), desire("b"), Desire { closed: true, ..desire("c") }];
+        let drive = |slug: &str, strength| Drive { slug: slug.into(), strength, review_due: false };
+        let desires = in_order(told, &[drive("b", 0.9), drive("a", 0.2)]);
+        assert_eq!(desires.iter().map(|desire| desire.slug.as_str()).collect::<Vec<_>>(), ["b", "a", "c"]);
         let mut ledger = Ledger::default();
         let now = at("2026-11-30T12:00:00Z");
         assert!(due(&desires, &ledger, REST, now).is_none(), "what was never seen is not due");
         ledger.saw("desire:a", at("2026-11-30T05:00:00Z"));
         ledger.saw("desire:b", at("2026-11-30T04:00:00Z"));
-        assert_eq!(due(&desires, &ledger, REST, now).unwrap().slug, "b", "the one that has waited longest");
+        assert_eq!(
+            due(&desires, &ledger, REST, now).unwrap().slug,
+            "b",
+            "the strongest of those that are due"
+        );
         ledger.claimed("desire:b", at("2026-11-30T12:00:00Z"));
         assert_eq!(due(&desires, &ledger, REST, now).unwrap().slug, "a");
         ledger.claimed("desire:a", at("2026-11-30T12:00:00Z"));
@@ -117,9 +134,10 @@ mod tests {
         assert_eq!(next(&desires, &ledger, REST), Some(at("2026-11-30T18:00:00Z")));
         // t13: three days later it is due once, not twelve times
         let later = at("2026-12-03T12:00:00Z");
-        assert_eq!(due(&desires, &ledger, REST, later).unwrap().slug, "a");
-        ledger.claimed("desire:a", later);
+        assert_eq!(due(&desires, &ledger, REST, later).unwrap().slug, "b");
         ledger.claimed("desire:b", later);
+        assert_eq!(due(&desires, &ledger, REST, later).unwrap().slug, "a", "the weaker is not starved");
+        ledger.claimed("desire:a", later);
         assert!(due(&desires, &ledger, REST, later).is_none());
     }
 

@@ -5,23 +5,15 @@
 
 use ipc::contract::soul::{BigFive, Wording};
 use jiff::Timestamp;
-use serde_json::json;
 
-use crate::{document::Text, seal, seed::Seed};
+use crate::{
+    document::{Record, Text},
+    emotions, seal,
+    seed::Seed,
+};
 
 /// What git must never take into the history: the original's list.
 pub(crate) const IGNORED: &str = "*.tmp\n*.swp\n.DS_Store\n.write.lock\n.git-write.lock\n";
-
-/// The values and the decay a day that emotions begin with, as in the original.
-const EMOTIONS: [(&str, f64, f64); 7] = [
-    ("curiosity", 0.6, 0.05),
-    ("contentment", 0.5, 0.1),
-    ("weariness", 0.0, 0.5),
-    ("affection", 0.3, 0.02),
-    ("pride", 0.0, 0.3),
-    ("frustration", 0.0, 0.4),
-    ("awe", 0.2, 0.2),
-];
 
 /// A model's words, if they may stand; the refusal says what to change.
 pub(crate) fn accept(wording: &Wording) -> Result<Wording, String> {
@@ -119,19 +111,10 @@ pub(crate) fn files(
     let seal = seal::renew(None, &sealed, born_at);
     let mut files = vec![(".gitignore".to_owned(), IGNORED.as_bytes().to_vec())];
     files.extend(texts.into_iter().map(|(text, bytes)| (text.path().to_owned(), bytes)));
-    files.push(("emotions.json".to_owned(), emotions(born_at)));
+    files.push((Record::Emotions.path().to_owned(), emotions::defaults(born_at)));
     files.push((seal::PATH.to_owned(), seal));
     files.push((crate::seed::PATH.to_owned(), seed.render(born_at, whereabouts)));
     files
-}
-
-fn emotions(now: Timestamp) -> Vec<u8> {
-    let values: serde_json::Map<_, _> =
-        EMOTIONS.iter().map(|(name, value, _)| ((*name).to_owned(), json!(value))).collect();
-    let decay: serde_json::Map<_, _> =
-        EMOTIONS.iter().map(|(name, _, decay)| ((*name).to_owned(), json!(decay))).collect();
-    let emotions = json!({"values": values, "decay": decay, "events": [], "updatedAt": format!("{now:.3}")});
-    serde_json::to_vec_pretty(&emotions).expect("emotions are JSON")
 }
 
 /// A temperament in a line, for whoever words the birth or reads about her.
@@ -145,6 +128,7 @@ pub(crate) fn temperament(five: &BigFive) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn every_temperament_gives_words_within_the_budgets_and_not_all_the_same() {

@@ -34,6 +34,7 @@ use crate::{
     answered::Answered,
     birth,
     document::{Document, Folder, Scope},
+    dynamics,
     grant::{Deed, Grant, RunKey},
     input::{self, DIFF_MAX, HISTORY_MAX, When, Wish},
     message::{Message, Origin},
@@ -132,6 +133,7 @@ impl Desk {
         let answered = match request {
             Request::Status => Ok(Reply::Status(self.status())),
             Request::Snapshot => Ok(self.snapshot()),
+            Request::Drives => Ok(self.drives(now)),
             Request::Tools => Ok(Reply::Tools(Tool::ALL.map(Tool::spec).into())),
             Request::Call(call) => match grant(call.run.as_ref()) {
                 Ok(grant) => Ok(self.call(grant, id, &call, now)),
@@ -184,6 +186,13 @@ impl Desk {
         self.catch_up();
         let (versions, born, _) = self.standing();
         Reply::Snapshot(Box::new(portrait(self.repository.root(), versions, born).snapshot))
+    }
+
+    fn drives(&mut self, now: Timestamp) -> Reply {
+        self.catch_up();
+        let (versions, born, _) = self.standing();
+        let soul = portrait(self.repository.root(), versions, born).snapshot;
+        Reply::Drives(dynamics::drives(&soul.desires, now))
     }
 
     /// The versions, and whether she is born; where the history cannot be read, what the files say of that, and why.
@@ -403,7 +412,7 @@ impl Desk {
                 return Ok(first);
             }
             let wish = input::read(tool, &call.input, &when)?;
-            grant.permits(deed(&wish))?;
+            grant.permits(plan::deed(&wish))?;
             if call.outside {
                 gating::keeps_to_herself(&wish)?;
             }
@@ -420,6 +429,7 @@ impl Desk {
                 }
                 wish => plan::plan(self.repository.root(), wish, now, self.today(now))?,
             };
+            grant.permits(plan.deed)?;
             let (signed, origin) = grant.signature(tool.name());
             let mut message = Message::of(plan.op, &plan.path, &signed, origin);
             message.why.clone_from(&plan.why);
@@ -456,7 +466,8 @@ impl Desk {
                 self.catch_up();
                 let (versions, born, _) = self.standing();
                 let root = self.repository.root();
-                Ok(reading::look(root, look, &portrait(root, versions, born).snapshot, self.today(now))?)
+                let soul = portrait(root, versions, born).snapshot;
+                Ok(reading::look(root, look, &soul, now, self.today(now))?)
             }
             Wish::History { scope, limit, since } => {
                 let path = scope.path();
@@ -476,6 +487,11 @@ impl Desk {
             | Wish::Value { .. }
             | Wish::Opinion { .. }
             | Wish::Desire { .. }
+            | Wish::Revise { .. }
+            | Wish::Close { .. }
+            | Wish::Condense { .. }
+            | Wish::Feel(_)
+            | Wish::Relationship { .. }
             | Wish::Journal { .. }
             | Wish::Progress { .. }
             | Wish::Rollback { .. } => unreachable!("a tool that only looks wishes to look"),
@@ -597,19 +613,6 @@ impl Desk {
             }
             Document::Record(record) => format!("there is no `{}` yet", record.path()),
         }
-    }
-}
-
-/// What a wish does.
-fn deed(wish: &Wish) -> Deed {
-    match wish {
-        Wish::Text { text, .. } | Wish::Append { text, .. } => Deed::Text(*text),
-        Wish::Value { .. } | Wish::Opinion { .. } => Deed::Entry,
-        Wish::Desire { .. } => Deed::NewDesire,
-        Wish::Journal { .. } => Deed::Journal,
-        Wish::Progress { .. } => Deed::Progress,
-        Wish::Rollback { .. } => Deed::Rollback,
-        Wish::Look(_) | Wish::Stand | Wish::Ratings | Wish::History { .. } | Wish::Diff { .. } => Deed::Read,
     }
 }
 

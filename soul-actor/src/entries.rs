@@ -10,11 +10,12 @@
 //!                                   text
 //! ```
 //!
+//! Before the first heading of a progress file stand its title and, where older entries were condensed, their summary.
 //! Appending never changes a byte that is there. A line of text that looks like a heading gets one backslash in front,
 //! which reading takes away, so an entry can neither end early nor forge another. Instants are UTC; which day a journal
 //! file is of follows the person's time zone.
 
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
 
 use crate::sheet::trimmed;
 
@@ -82,6 +83,77 @@ pub(crate) fn newest(log: Log<'_>, old: &[u8], max: usize, kept: usize) -> Vec<u
     let note = if before.ends_with(EARLIER) { String::new() } else { format!("{EARLIER}\n\n") };
     let gap = if before.is_empty() { "" } else { "\n\n" };
     format!("{before}{gap}{note}{}", lines[from..].concat()).into_bytes()
+}
+
+/// What a line begins with under which a summary of older entries stands; behind it come a day and a bracket.
+const CONDENSED: &str = "[…earlier entries condensed by reflect on ";
+
+/// The longest that all summaries in one file may be together, in characters: they are in a prompt.
+pub(crate) const SUMMARIES_CHARS_MAX: usize = 4000;
+
+/// Why progress is not condensed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unfit {
+    /// There are no more entries than stay: so many.
+    Few(usize),
+    /// The summaries that are there and the new one have so many characters together.
+    Long(usize),
+}
+
+/// The file's new bytes: what stands before the last `kept` entries is a summary, and they stay byte for byte. The
+/// summaries that are there stay as well, unless this one `folds` them in.
+pub(crate) fn condense(
+    slug: &str,
+    old: &[u8],
+    kept: usize,
+    (summary, folds): (&str, bool),
+    today: Date,
+) -> Result<(Vec<u8>, usize), Unfit> {
+    let starts = starts(Log::Progress(slug), old);
+    let gone = starts.len().saturating_sub(kept);
+    let (Some(first), Some(stays)) = (starts.first(), starts.get(gone).filter(|_| gone > 0)) else {
+        return Err(Unfit::Few(starts.len()));
+    };
+    let (before, stays) = (old.get(..*first).unwrap_or_default(), old.get(*stays..).unwrap_or_default());
+    let before = String::from_utf8_lossy(before);
+    let is_summary = |line: &str| line.starts_with(CONDENSED);
+    let lines = before.split_inclusive('\n').take_while(|line| !(folds && is_summary(line)));
+    let before = lines.collect::<String>();
+    let before = if trimmed(&before).is_empty() {
+        format!("# progress: {slug}")
+    } else {
+        before.trim_end().to_owned()
+    };
+    let before = format!("{before}\n\n{CONDENSED}{today}]\n\n{}\n\n", escape(trimmed(summary)));
+    let chars = earlier(&before).map_or(0, |earlier| ipc::text::chars(&earlier));
+    if chars > SUMMARIES_CHARS_MAX {
+        return Err(Unfit::Long(chars));
+    }
+    Ok(([before.as_bytes(), stays].concat(), gone))
+}
+
+/// What stands in a progress file before its first entry, without its title: the summaries of what was condensed.
+pub(crate) fn earlier(text: &str) -> Option<String> {
+    let first = starts(Log::Progress(""), text.as_bytes()).first().copied().unwrap_or(text.len());
+    let before = text.get(..first).unwrap_or_default();
+    let is_title = |line: &str| trimmed(line).starts_with("# progress:");
+    let rest = before.split_once('\n').filter(|(line, _)| is_title(line)).map(|(_, rest)| rest);
+    let rest = rest.unwrap_or(if is_title(before) { "" } else { before });
+    Some(unescape(trimmed(rest))).filter(|rest| !rest.is_empty())
+}
+
+/// Where each entry begins.
+fn starts(log: Log<'_>, bytes: &[u8]) -> Vec<usize> {
+    let mut at = 0;
+    let mut found = Vec::new();
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let text = std::str::from_utf8(line.strip_suffix(b"\n").unwrap_or(line));
+        if text.is_ok_and(|line| heading(log, line).is_some()) {
+            found.push(at);
+        }
+        at += line.len();
+    }
+    found
 }
 
 /// The entries of a file, oldest first. What stands before the first heading is no entry.
@@ -179,7 +251,99 @@ mod tests {
         assert!(entries[0].text.contains("(heartbeat #2)"));
     }
 
+    fn grown(count: u32) -> Vec<u8> {
+        (0..count).fold(Vec::new(), |old, n| {
+            let now = at(&format!("2026-01-01T00:00:{n:02}Z"));
+            append(Log::Progress("x"), &old, now, &format!("entry {n}"))
+        })
+    }
+
+    fn day() -> Date {
+        "2026-11-30".parse().unwrap()
+    }
+
+    #[test]
+    fn what_is_older_than_the_last_entries_becomes_a_summary_and_they_stay() {
+        let old = grown(12);
+        let (new, gone) = condense("x", &old, 10, ("Two chapters.\n## read", false), day()).unwrap();
+        let text = String::from_utf8(new.clone()).unwrap();
+        let head = "# progress: x\n\n[…earlier entries condensed by reflect on 2026-11-30]\n\nTwo chapters.\n\\## read\n\n## 2026-01-01T00:00:02.000Z\n";
+        assert!(text.starts_with(head) && gone == 2, "{text}");
+        assert_eq!(read(Log::Progress("x"), &text).len(), 10);
+        let earlier = earlier(&text).unwrap();
+        assert!(earlier.starts_with("[…earlier") && earlier.ends_with("Two chapters.\n## read"), "{earlier}");
+        assert_eq!(condense("x", &new, 10, ("again", false), day()), Err(Unfit::Few(10)));
+        assert_eq!(condense("x", b"", 10, ("none", false), day()), Err(Unfit::Few(0)));
+    }
+
+    #[test]
+    fn an_earlier_summary_stays_unless_it_is_folded_in() {
+        let grow = |old: &[u8]| append(Log::Progress("x"), old, at("2026-02-01T00:00:00Z"), "more");
+        let by_hand =
+            [b"# progress: x\n\na note of a person\n".as_slice(), b"\n## 2025-01-01T00:00:00Z\n\nold\n"]
+                .concat();
+        let (once, _) = condense("x", &grow(&by_hand), 1, ("first", false), day()).unwrap();
+        let (twice, _) = condense("x", &grow(&once), 1, ("second", false), day()).unwrap();
+        let said = |bytes: &[u8]| earlier(std::str::from_utf8(bytes).unwrap()).unwrap();
+        let kept = said(&twice);
+        assert!(["a note of a person", "first", "second"].iter().all(|part| kept.contains(part)), "{kept}");
+        let (folded, _) = condense("x", &grow(&twice), 1, ("all of it", true), day()).unwrap();
+        assert_eq!(
+            said(&folded),
+            "a note of a person\n\n[…earlier entries condensed by reflect on 2026-11-30]\n\nall of it"
+        );
+        let long = "灯".repeat(2000);
+        let (one, _) = condense("x", &grow(&folded), 1, (&long, true), day()).unwrap();
+        assert!(
+            matches!(condense("x", &grow(&one), 1, (&long, false), day()), Err(Unfit::Long(chars)) if chars > 4000)
+        );
+    }
+
+    #[test]
+    fn what_stands_before_the_first_entry_is_what_came_earlier() {
+        let check =
+            |text: &str, expected: Option<&str>| assert_eq!(earlier(text).as_deref(), expected, "{text:?}");
+        check("", None);
+        check("# progress: x\n", None);
+        check("# progress: x", None);
+        check(
+            "# progress: x\n\n[…earlier entries truncated]\n\n## 2026-01-01T00:00:00Z\n\na\n",
+            Some("[…earlier entries truncated]"),
+        );
+        check("just words\n", Some("just words"));
+    }
+
     proptest! {
+        #[test]
+        fn condensing_leaves_the_last_entries_byte_for_byte_and_the_summary_reads_back(
+            old in prop::collection::vec(any::<u8>(), 0..60),
+            (count, kept) in (2..6_u32, 1..4_usize),
+            pieces in prop::collection::vec(prop_oneof![
+                any::<String>(),
+                prop::sample::select(&["\n", "\r", "\u{2028}", "## ", "\\", "# progress: x\n", CONDENSED, "## 2026-01-01T00:00:00Z", "灯塔"][..])
+                    .prop_map(str::to_owned)], 1..8),
+            folds in any::<bool>(),
+        ) {
+            let summary = trimmed(&pieces.concat()).to_owned();
+            prop_assume!(!summary.is_empty());
+            let log = Log::Progress("x");
+            let mut bytes = if old.is_empty() { Vec::new() } else { [b"# progress: x\n".as_slice(), &old].concat() };
+            for n in 0..count {
+                bytes = append(log, &bytes, at(&format!("2026-01-01T00:00:{n:02}Z")), &format!("entry {n}"));
+            }
+            let all = starts(log, &bytes);
+            let Ok((new, gone)) = condense("x", &bytes, kept, (&summary, folds), day()) else {
+                prop_assert!(all.len() <= kept);
+                return Ok(());
+            };
+            prop_assert!(new.ends_with(&bytes[all[gone]..]));
+            let now = starts(log, &new);
+            prop_assert_eq!(now.len(), kept);
+            prop_assert_eq!(&new[now[0]..], &bytes[all[gone]..]);
+            let text = String::from_utf8_lossy(&new);
+            prop_assert!(earlier(&text).unwrap().ends_with(&summary), "{:?}", text);
+        }
+
         #[test]
         fn what_was_there_stays_byte_for_byte_and_the_new_reads_back(
             old in prop::collection::vec(any::<u8>(), 0..60),

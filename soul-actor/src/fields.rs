@@ -127,12 +127,16 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn fraction(&self, key: &str) -> Result<Option<f64>, String> {
+        self.number(key, (0.0, 1.0))
+    }
+
+    pub(crate) fn number(&self, key: &str, (min, max): (f64, f64)) -> Result<Option<f64>, String> {
         match self.get(key) {
             None => Ok(None),
             Some(value) => match value.as_f64() {
-                Some(number) if (0.0..=1.0).contains(&number) => Ok(Some(number)),
-                Some(number) => Err(format!("`{key}` must be from 0 to 1, and this is {number}")),
-                None => Err(format!("`{key}` must be a number from 0 to 1, not {}", kind(value))),
+                Some(number) if (min..=max).contains(&number) => Ok(Some(number)),
+                Some(number) => Err(format!("`{key}` must be from {min} to {max}, and this is {number}")),
+                None => Err(format!("`{key}` must be a number from {min} to {max}, not {}", kind(value))),
             },
         }
     }

@@ -5,7 +5,10 @@
 use ipc::contract::soul::{Desire, Held, Opinion, Progress};
 use jiff::Timestamp;
 
-use crate::sheet::{Kind, Sheet};
+use crate::{
+    dynamics::newest,
+    sheet::{Kind, Sheet},
+};
 
 /// The longest title, stance or *what*, in characters.
 pub(crate) const TITLE_CHARS_MAX: usize = 300;
@@ -89,13 +92,23 @@ pub(crate) struct DesireChange {
     pub(crate) horizon: Option<Horizon>,
     /// Where it comes from.
     pub(crate) sources: Option<Vec<String>>,
+    /// Where it comes from besides.
+    pub(crate) sources_added: Vec<String>,
+    /// Whether she has looked at it and still wants it, which is no change of it.
+    pub(crate) reviewed: bool,
 }
 
 impl ValueChange {
     /// The sheet after the change; a new one needs title and body.
-    pub(crate) fn apply(self, old: Option<Sheet>, slug: &str, now: Timestamp) -> Result<Sheet, String> {
+    pub(crate) fn apply(
+        self,
+        kind: &str,
+        old: Option<Sheet>,
+        slug: &str,
+        now: Timestamp,
+    ) -> Result<Sheet, String> {
         if old.is_none() {
-            needs("value", slug, &[("title", self.title.is_some()), ("body", self.body.is_some())])?;
+            needs(kind, slug, &[("title", self.title.is_some()), ("body", self.body.is_some())])?;
         }
         let mut sheet = old.unwrap_or_else(|| begin(Kind::Value, now));
         entitle(&mut sheet, self.title, slug);
@@ -159,11 +172,45 @@ impl DesireChange {
         if let Some(sources) = self.sources {
             sheet.set_items("sources", &sources);
         }
+        if !self.sources_added.is_empty() {
+            let merged = merged(sheet.items("sources"), self.sources_added)?;
+            sheet.set_items("sources", &merged);
+        }
         if before.as_ref() != Some(&sheet) {
             touch(&mut sheet, now);
         }
+        if self.reviewed {
+            sheet.set_field("reviewed", Some(&iso(now)));
+        }
         Ok(sheet)
     }
+}
+
+/// The sources that are there and those that come, each once; none leaves without being told to.
+fn merged(mut sources: Vec<String>, added: Vec<String>) -> Result<Vec<String>, String> {
+    for source in added {
+        if !sources.iter().any(|known| same_source(known, &source)) {
+            sources.push(source);
+        }
+    }
+    if sources.len() > SOURCES_MAX {
+        return Err(format!(
+            "with those that are there `sources` would be {}, and {SOURCES_MAX} is the most; give the ones worth keeping as `sources` to `soul_patch`, which replaces them",
+            sources.len()
+        ));
+    }
+    Ok(sources)
+}
+
+/// Whether two addresses are one: scheme and host have no case, and a bare host has an empty path.
+pub(crate) fn same_source(a: &str, b: &str) -> bool {
+    let plain = |source: &str| {
+        let (scheme, rest) = source.split_once("://").unwrap_or(("", source));
+        let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        let path = if path == "/" { "" } else { path };
+        (scheme.to_ascii_lowercase(), host.to_lowercase(), path.to_owned())
+    };
+    plain(a) == plain(b)
 }
 
 /// A new sheet, with what the original writes where nothing is said.
@@ -201,8 +248,21 @@ pub(crate) fn opinion(slug: &str, sheet: &Sheet) -> Opinion {
     }
 }
 
+/// What a desire's progress file says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Pursuit {
+    /// What came before, condensed.
+    pub(crate) earlier: Option<String>,
+    /// The last entries, oldest first.
+    pub(crate) progress: Vec<Progress>,
+}
+
 /// A desire as it is told.
-pub(crate) fn desire(slug: &str, sheet: &Sheet, progress: Vec<Progress>) -> Desire {
+pub(crate) fn desire(slug: &str, sheet: &Sheet, pursuit: Pursuit) -> Desire {
+    let born = sheet.field("born").unwrap_or_default();
+    let updated = sheet.field("updated").unwrap_or(born);
+    let last = pursuit.progress.last().map_or("", |last| last.at.as_str());
+    let active = newest([born, updated, last]).unwrap_or(updated).to_owned();
     let says = |key: &str, word: &str| sheet.field(key).is_some_and(|value| value.eq_ignore_ascii_case(word));
     Desire {
         slug: slug.to_owned(),
@@ -213,13 +273,14 @@ pub(crate) fn desire(slug: &str, sheet: &Sheet, progress: Vec<Progress>) -> Desi
         needs_user: says("pursuit", "needs-user"),
         intensity: number(sheet.field("intensity"), INTENSITY_DEFAULT),
         horizon: sheet.field("horizon").and_then(Horizon::named).unwrap_or(Horizon::Season).name().to_owned(),
-        born: sheet.field("born").unwrap_or_default().to_owned(),
-        active: sheet.field("updated").or(sheet.field("born")).unwrap_or_default().to_owned(),
+        born: born.to_owned(),
+        updated: updated.to_owned(),
+        active,
         reviewed: sheet.field("reviewed").map(str::to_owned),
         sources: sheet.items("sources"),
-        earlier: None,
+        earlier: pursuit.earlier,
         heartbeat: sheet.section("heartbeat").filter(|text| !text.is_empty()).map(str::to_owned),
-        progress,
+        progress: pursuit.progress,
     }
 }
 
@@ -242,7 +303,7 @@ fn title(sheet: &Sheet, slug: &str) -> String {
 }
 
 /// Stamps the last change, never before the one that is there: a clock that went back does not undo an order.
-fn touch(sheet: &mut Sheet, now: Timestamp) {
+pub(crate) fn touch(sheet: &mut Sheet, now: Timestamp) {
     let before = sheet.field("updated").and_then(|text| text.parse::<Timestamp>().ok());
     let at = iso(before.map_or(now, |before| before.max(now)));
     sheet.set_field("updated", Some(&at));
@@ -300,7 +361,7 @@ mod tests {
         );
         let value = ValueChange { title: Some("Honesty".into()), body: Some("I say what is so.".into()) };
         assert_eq!(
-            value.apply(None, "honesty", now).unwrap().render(),
+            value.apply("value", None, "honesty", now).unwrap().render(),
             "# Honesty\n\nbirthed: 2026-11-30T12:00:00.000Z\n\nI say what is so.\n"
         );
         let opinion = OpinionChange { stance: Some("Tabs".into()), confidence: Some(1e-7), evidence: None };
@@ -323,7 +384,7 @@ mod tests {
             sheet.render(),
             "# Learn Rust\n\nactionable: yes\nborn: 2020-01-01T00:00:00.000Z\nmood: calm\nupdated: 2026-11-30T12:00:00.000Z\n\n## why\nold\n\n## notes\nkept\n"
         );
-        let told = desire("learn-rust", &sheet, vec![]);
+        let told = desire("learn-rust", &sheet, Pursuit::default());
         assert!(told.actionable && !told.closed, "dc5: made actionable, a closed one is open again");
         assert!((told.intensity - 0.6).abs() < 1e-9 && told.horizon == "season");
     }
@@ -340,6 +401,56 @@ mod tests {
     }
 
     #[test]
+    fn dr3_dr4_a_revision_adds_sources_once_and_a_look_is_no_change() {
+        let now = at("2026-11-30T12:00:00Z");
+        let mut change = new_desire();
+        change.sources = Some(vec!["https://a.example".into(), "https://b.example/x".into()]);
+        let old = change.apply(None, "x", now).unwrap();
+        let added = ["HTTPS://A.example/", "https://b.example/X", "https://b.example/x"];
+        let more = |added: &[&str]| DesireChange {
+            sources_added: added.iter().map(|source| (*source).to_owned()).collect(),
+            ..Default::default()
+        };
+        let later = at("2026-12-01T12:00:00Z");
+        let sheet = more(&added).apply(Some(old.clone()), "x", later).unwrap();
+        assert_eq!(
+            sheet.items("sources"),
+            ["https://a.example", "https://b.example/x", "https://b.example/X"]
+        );
+        assert_eq!(sheet.field("updated"), Some("2026-12-01T12:00:00.000Z"));
+        let many: Vec<_> = (0..7).map(|n| format!("https://{n}.example")).collect();
+        let many: Vec<_> = many.iter().map(String::as_str).collect();
+        let said = more(&many).apply(Some(old.clone()), "x", later).unwrap_err();
+        assert!(said.contains('9') && said.contains("soul_patch"), "{said}");
+        let looked = DesireChange { reviewed: true, ..Default::default() };
+        let sheet = looked.apply(Some(old), "x", later).unwrap();
+        assert_eq!(sheet.field("reviewed"), Some("2026-12-01T12:00:00.000Z"), "h4");
+        assert_eq!(sheet.field("updated"), Some("2026-11-30T12:00:00.000Z"), "h6: a look is no change");
+        assert_eq!(desire("x", &sheet, Pursuit::default()).reviewed.as_deref(), sheet.field("reviewed"));
+    }
+
+    #[test]
+    fn a1_a2_what_was_active_last_is_the_newest_of_birth_change_and_pursuit() {
+        let check = |fields: &str, pursued: &str, expected: &str| {
+            let sheet = Sheet::parse(Kind::Desire, &format!("# x\n\n{fields}\n"));
+            let progress = vec![Progress { at: pursued.into(), text: "y".into() }];
+            let progress = if pursued.is_empty() { vec![] } else { progress };
+            assert_eq!(desire("x", &sheet, Pursuit { earlier: None, progress }).active, expected, "{fields}");
+        };
+        let both = "born: 2026-01-01T00:00:00.000Z\nupdated: 2026-01-02T00:00:00.000Z";
+        check(both, "2026-01-03T00:00:00Z", "2026-01-03T00:00:00Z");
+        check(both, "2025-01-03T00:00:00Z", "2026-01-02T00:00:00.000Z");
+        check(both, "", "2026-01-02T00:00:00.000Z");
+        check("born: 2026-01-01", "", "2026-01-01");
+        check(
+            "born: 2026-01-05T00:00:00Z\nupdated: 2020-01-01",
+            "2026-01-02T00:00:00Z",
+            "2026-01-05T00:00:00Z",
+        );
+        check("born: once", "nonsense", "once");
+    }
+
+    #[test]
     fn a_new_one_says_what_it_needs_and_an_untitled_one_is_called_by_its_slug() {
         let now = at("2026-11-30T12:00:00Z");
         let said =
@@ -348,7 +459,7 @@ mod tests {
         let bare = Sheet::parse(Kind::Value, "just words\n");
         assert_eq!(value("calm", &bare).title, "calm");
         let change = ValueChange { body: Some("# not a title".into()), title: None };
-        let sheet = change.apply(Some(bare), "calm", now).unwrap();
+        let sheet = change.apply("value", Some(bare), "calm", now).unwrap();
         assert_eq!(Sheet::parse(Kind::Value, &sheet.render()), sheet);
     }
 

@@ -3,18 +3,18 @@
 //! A field that is `null`, or an empty text, counts as not given, because models fill in what they do not mean. A field
 //! that does not exist, or does not go with the others, is refused rather than dropped: silence would look like success.
 
+mod wants;
+
 use ipc::text::one_line;
 use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
 use serde_json::Value;
 
 use crate::{
     document::{self, Document, Folder, Scope, Text, within},
+    emotions::Feel,
     entries::ENTRY_CHARS_MAX,
     fields::Fields,
-    held::{
-        BODY_CHARS_MAX, DesireChange, EVIDENCE_MAX, Horizon, OpinionChange, SOURCE_CHARS_MAX, SOURCES_MAX,
-        TITLE_CHARS_MAX, ValueChange,
-    },
+    held::{BODY_CHARS_MAX, DesireChange, EVIDENCE_MAX, OpinionChange, TITLE_CHARS_MAX, ValueChange},
     message::WHY_CHARS_MAX,
     rollback::Target,
     slug::Slug,
@@ -39,6 +39,16 @@ pub(crate) enum Wish {
     Opinion { slug: String, change: OpinionChange, why: String },
     /// Write or revise a desire.
     Desire { slug: String, change: DesireChange },
+    /// Revise a desire that is there.
+    Revise { slug: String, change: DesireChange },
+    /// End a desire.
+    Close { slug: String, outcome: Outcome, reflection: String },
+    /// Condense a desire's progress; `folds` where the summary stands for the earlier ones as well.
+    Condense { slug: String, summary: String, folds: bool },
+    /// Feel more or less of something.
+    Feel(Feel),
+    /// Write or revise a page about a person.
+    Relationship { slug: String, change: ValueChange, why: String },
     /// Write in the journal.
     Journal { entry: String },
     /// Write in a desire's progress.
@@ -66,6 +76,10 @@ pub(crate) enum Look {
     Text(Text),
     /// All entries of a folder.
     Folder(Folder),
+    /// What she feels now, and why.
+    Emotions,
+    /// What she changed of herself.
+    Changelog,
     /// The journal of today.
     JournalToday,
     /// The days there is a journal of.
@@ -74,28 +88,84 @@ pub(crate) enum Look {
     JournalOn(Date),
 }
 
+/// How a desire ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// She has what she wanted.
+    Fulfilled,
+    /// She does not want it any more.
+    Abandoned,
+    /// She wants something else in its place.
+    Transformed,
+}
+
+impl Outcome {
+    /// All of them, as the tool and the files name them.
+    pub(crate) const NAMES: [&str; 3] = ["fulfilled", "abandoned", "transformed"];
+
+    /// As the files name it.
+    pub(crate) const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
 /// The words for what `soul_read` looks at.
-pub(crate) const LOOKS: [&str; 11] = [
+pub(crate) const LOOKS: [&str; 18] = [
     "summary",
     "name",
     "identity",
     "purpose",
     "constitution",
+    "soul",
+    "user",
+    "memory",
+    "rules",
     "values",
     "opinions",
     "desires",
+    "relationships",
+    "emotions",
+    "changelog",
     "journal_today",
     "journal_dates",
     "journal_on",
 ];
 
-/// The words for what `soul_patch` writes.
-pub(crate) const FIELDS: [&str; 7] =
-    ["name", "identity", "purpose", "constitution", "value", "opinion", "desire"];
+/// The words for what `soul_patch` writes; `rules` among them, so that the grant says why she does not.
+pub(crate) const FIELDS: [&str; 12] = [
+    "name",
+    "identity",
+    "purpose",
+    "constitution",
+    "soul",
+    "user",
+    "memory",
+    "rules",
+    "value",
+    "opinion",
+    "desire",
+    "relationship",
+];
 
 /// The words for what `soul_history` and `soul_diff` look at.
-pub(crate) const SCOPES: [&str; 9] =
-    ["all", "name", "identity", "purpose", "constitution", "value", "opinion", "desire", "journal"];
+pub(crate) const SCOPES: [&str; 16] = [
+    "all",
+    "name",
+    "identity",
+    "purpose",
+    "constitution",
+    "soul",
+    "user",
+    "memory",
+    "rules",
+    "value",
+    "opinion",
+    "desire",
+    "relationship",
+    "emotions",
+    "changelog",
+    "journal",
+];
 
 /// When it is, for what is said relative to it.
 #[derive(Debug, Clone)]
@@ -122,6 +192,10 @@ pub(crate) fn read(tool: Tool, input: &Value, when: &When) -> Result<Wish, Strin
             slug: fields.needed("slug")?.to_owned(),
             entry: within("entry", fields.needed("entry")?, ENTRY_CHARS_MAX)?,
         }),
+        Tool::Feel => wants::feel(&fields),
+        Tool::Revise => wants::revise(&fields),
+        Tool::Close => wants::close(&fields),
+        Tool::Condense => wants::condense(&fields),
         Tool::Rollback => {
             let to = fields.text("to")?.map(|to| instant(to, when)).transpose()?;
             let today = when.now.to_zoned_datetime(when.zone.clone()).date();
@@ -154,13 +228,18 @@ fn patch(fields: &Fields<'_>) -> Result<Wish, String> {
         return Ok(Wish::Text { text, content: text.accept(&content)?, why: why(fields)? });
     }
     match field {
-        "value" => {
+        "value" | "relationship" => {
             fields.only(field, &["slug", "title", "body", "why"])?;
             let change = ValueChange {
                 title: fields.line("title", TITLE_CHARS_MAX)?,
                 body: fields.body("body", BODY_CHARS_MAX)?,
             };
-            Ok(Wish::Value { slug: slug()?, change, why: why(fields)? })
+            let (slug, why) = (slug()?, why(fields)?);
+            Ok(if field == "value" {
+                Wish::Value { slug, change, why }
+            } else {
+                Wish::Relationship { slug, change, why }
+            })
         }
         "opinion" => {
             fields.only(field, &["slug", "stance", "confidence", "evidence", "why"])?;
@@ -184,18 +263,7 @@ fn patch(fields: &Fields<'_>) -> Result<Wish, String> {
                 "sources",
             ];
             fields.only(field, &allowed)?;
-            let pursuit = fields.maybe_one_of("pursuit", &["self", "needs-user"])?;
-            let change = DesireChange {
-                what: fields.line("what", TITLE_CHARS_MAX)?,
-                why: fields.body("why", BODY_CHARS_MAX)?,
-                actionable: fields.boolean("actionable")?,
-                heartbeat: fields.body("heartbeat_prompt", BODY_CHARS_MAX)?,
-                needs_user: pursuit.map(|pursuit| pursuit == "needs-user"),
-                intensity: fields.fraction("intensity")?,
-                horizon: fields.maybe_one_of("horizon", &Horizon::NAMES)?.and_then(Horizon::named),
-                sources: fields.list("sources", SOURCES_MAX, SOURCE_CHARS_MAX)?.map(sources).transpose()?,
-            };
-            Ok(Wish::Desire { slug: slug()?, change })
+            Ok(Wish::Desire { slug: slug()?, change: wants::change(fields)? })
         }
     }
 }
@@ -232,6 +300,9 @@ fn look(fields: &Fields<'_>) -> Result<Look, String> {
         "values" => Look::Folder(Folder::Values),
         "opinions" => Look::Folder(Folder::Opinions),
         "desires" => Look::Folder(Folder::Desires),
+        "relationships" => Look::Folder(Folder::Relationships),
+        "emotions" => Look::Emotions,
+        "changelog" => Look::Changelog,
         "journal_today" => Look::JournalToday,
         "journal_dates" => Look::JournalDates,
         "journal_on" => Look::JournalOn(document::day(fields.needed("date")?)?),
@@ -250,6 +321,7 @@ fn scope(fields: &Fields<'_>) -> Result<Scope, String> {
         "value" => entry(Folder::Values, Document::Value),
         "opinion" => entry(Folder::Opinions, Document::Opinion),
         "desire" => entry(Folder::Desires, Document::Desire),
+        "relationship" => entry(Folder::Relationships, Document::Relationship),
         _ if slug.is_some() => Err(format!("`slug` does not go with `{field}`")),
         "all" => Ok(Scope::All),
         other => Scope::parse(other),
@@ -285,31 +357,10 @@ pub(crate) fn instant(text: &str, when: &When) -> Result<Timestamp, String> {
     day.to_zoned_datetime(when.zone.clone()).map(|start| start.timestamp()).map_err(|_| wrong())
 }
 
-/// Addresses of the web alone, each once.
-fn sources(given: Vec<String>) -> Result<Vec<String>, String> {
-    let mut sources: Vec<String> = Vec::new();
-    for source in given {
-        let host = ["https://", "http://"].iter().find_map(|scheme| {
-            let (start, rest) = source.split_at_checked(scheme.len())?;
-            start.eq_ignore_ascii_case(scheme).then_some(rest)
-        });
-        let good = host.is_some_and(|host| !host.is_empty() && !host.starts_with('/'));
-        if !good || source.contains(char::is_whitespace) {
-            let shown = one_line(&source, 80);
-            return Err(format!(
-                "`{shown}` is no source; give addresses that begin with `https://` or `http://`"
-            ));
-        }
-        if !sources.contains(&source) {
-            sources.push(source);
-        }
-    }
-    Ok(sources)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::held::Horizon;
     use serde_json::json;
 
     fn when() -> When {
@@ -340,7 +391,7 @@ mod tests {
             intensity: Some(1.0),
             horizon: Some(Horizon::Spark),
             sources: Some(vec!["HTTPS://a.b".into()]),
-            heartbeat: None,
+            ..DesireChange::default()
         };
         check(
             json!({"field": "desire", "slug": "学习", "what": "学习", "why": "静", "actionable": true, "pursuit": "self",

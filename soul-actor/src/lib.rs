@@ -6,6 +6,8 @@
 //!  tools, input      what a model may ask for, and how it is read       message      what a commit says
 //!  document, slug    which documents there are, and their budgets       answered     what was asked before
 //!  sheet, entries    the forms of the files; injective                  held         values, opinions, desires
+//!  emotions, members what she feels, in a file kept byte for byte       desires      desires revised, closed, condensed
+//!  dynamics          how strong a desire is now, and which is first
 //!  seed, birth       the first documents                                seal         the original's tamper hashes
 //!  migrate           an older form of the files, brought to ours     neighbour    a running original, and its locks
 //!  portrait, reading what a prompt shows, what a model is read          plan         what a wish comes to
@@ -19,8 +21,11 @@ mod birth;
 mod blame;
 mod changelog;
 mod check;
+mod desires;
 mod desk;
 mod document;
+mod dynamics;
+mod emotions;
 mod entries;
 mod fields;
 mod gate;
@@ -28,6 +33,7 @@ mod grant;
 mod held;
 mod input;
 mod keeper;
+mod members;
 mod message;
 mod migrate;
 mod neighbour;

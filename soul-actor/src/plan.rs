@@ -4,8 +4,11 @@ use jiff::{Timestamp, civil::Date};
 use tracing::error;
 
 use crate::{
-    document::{Document, Folder},
+    desires,
+    document::{Document, Folder, Record},
+    emotions,
     entries::{self, Log},
+    grant::Deed,
     input::Wish,
     portrait,
     repository::{Change, RepositoryError, Root, cause, workfile::look},
@@ -15,6 +18,8 @@ use crate::{
 
 /// A change that was decided on: what will be, and how the commit speaks of it.
 pub(crate) struct Plan {
+    /// What is done, as grants name it, now that it is known what is there.
+    pub(crate) deed: Deed,
     /// What is done, on what, and why.
     pub(crate) op: &'static str,
     pub(crate) path: String,
@@ -61,7 +66,9 @@ impl NotWritten {
 
 /// What a wish comes to, given what is there.
 pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Result<Plan, NotWritten> {
+    let deed = deed(&wish);
     let one = |op, path: &str, why: String, bytes: Vec<u8>, said: String| Plan {
+        deed,
         op,
         path: path.to_owned(),
         why,
@@ -84,7 +91,7 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
         }
         Wish::Value { slug, change, why } => {
             let (path, slug, old) = entry(root, Folder::Values, Kind::Value, Document::Value, &slug)?;
-            let sheet = change.apply(old, slug.as_str(), now)?;
+            let sheet = change.apply("value", old, slug.as_str(), now)?;
             Ok(one("value", &path, why, sheet.render().into_bytes(), format!("value `{slug}`")))
         }
         Wish::Opinion { slug, change, why } => {
@@ -94,11 +101,33 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
         }
         Wish::Desire { slug, change } => {
             let (path, slug, old) = entry(root, Folder::Desires, Kind::Desire, Document::Desire, &slug)?;
-            let sheet = change.apply(old, slug.as_str(), now)?;
-            let actionable = sheet.field("actionable").is_some_and(|value| value.eq_ignore_ascii_case("yes"));
-            let said =
-                format!("desire `{slug}`, {}", if actionable { "actionable" } else { "not actionable" });
-            Ok(one("desire", &path, String::new(), sheet.render().into_bytes(), said))
+            desires::write(&path, &slug, old, change, now)
+        }
+        Wish::Revise { slug, change } => {
+            let (path, slug, old) = desires::existing(root, &slug)?;
+            desires::write(&path, &slug, Some(old), change, now)
+        }
+        Wish::Close { slug, outcome, reflection } => {
+            desires::close(root, &slug, outcome, reflection, (now, today))
+        }
+        Wish::Condense { slug, summary, folds } => desires::condense(root, &slug, (&summary, folds), today),
+        Wish::Feel(change) => {
+            let path = Record::Emotions.path();
+            let felt = emotions::feel(look(root, path)?.as_deref(), &change, now)?;
+            let said = format!("{} was {:.2} and is {:.2}", felt.emotion, felt.before, felt.after);
+            Ok(one("feel", path, change.trigger, felt.bytes, said))
+        }
+        Wish::Relationship { slug, change, why } => {
+            let (path, slug, old) =
+                entry(root, Folder::Relationships, Kind::Value, Document::Relationship, &slug)?;
+            let sheet = change.apply("page about a person", old, slug.as_str(), now)?;
+            Ok(one(
+                "relationship",
+                &path,
+                why,
+                sheet.render().into_bytes(),
+                format!("your page about `{slug}`"),
+            ))
         }
         Wish::Journal { entry } => {
             let path = Document::Journal(today).path();
@@ -127,8 +156,25 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
     }
 }
 
+/// What a wish does, as far as that is known before it is looked what is there.
+pub(crate) fn deed(wish: &Wish) -> Deed {
+    match wish {
+        Wish::Text { text, .. } | Wish::Append { text, .. } => Deed::Text(*text),
+        Wish::Value { .. } | Wish::Opinion { .. } | Wish::Relationship { .. } => Deed::Entry,
+        // the least of what it may be
+        Wish::Desire { .. } => Deed::NewDesire,
+        Wish::Revise { .. } | Wish::Close { .. } => Deed::Desire,
+        Wish::Condense { .. } => Deed::Condense,
+        Wish::Feel(_) => Deed::Feel,
+        Wish::Journal { .. } => Deed::Journal,
+        Wish::Progress { .. } => Deed::Progress,
+        Wish::Rollback { .. } => Deed::Rollback,
+        Wish::Look(_) | Wish::Stand | Wish::Ratings | Wish::History { .. } | Wish::Diff { .. } => Deed::Read,
+    }
+}
+
 /// The entry a slug means, and what it says now: an existing one by its name, in whatever case, else a new one.
-fn entry(
+pub(crate) fn entry(
     root: &Root,
     folder: Folder,
     kind: Kind,
@@ -162,7 +208,7 @@ fn entry(
 
 /// The known slug that a name means: itself, or one that differs from it in case or tidiness alone. So nothing new ever
 /// gets a name that some file systems take for an old one.
-fn find<'a>(known: &'a [Slug], name: &str) -> Option<&'a Slug> {
+pub(crate) fn find<'a>(known: &'a [Slug], name: &str) -> Option<&'a Slug> {
     let name = name.trim().trim_end_matches(".md");
     let like = |name: &str| {
         let lower = name.to_lowercase();

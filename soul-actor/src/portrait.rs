@@ -5,12 +5,13 @@
 
 use std::path::Path;
 
-use ipc::contract::soul::{Document as Told, Progress, Snapshot};
+use ipc::contract::soul::{Document as Told, Feeling, Progress, Snapshot};
 
 use crate::{
-    document::{Document, Folder, Text},
+    document::{Document, Folder, Record, Text},
+    emotions::Emotions,
     entries::{self, Log},
-    held,
+    held::{self, Pursuit},
     repository::{
         Versions,
         workfile::{Place, look},
@@ -57,7 +58,7 @@ pub(crate) fn portrait(root: &Path, versions: Versions, is_born: bool) -> Portra
         user: reader.text(Text::User),
         memory: reader.text(Text::Memory),
         rules: reader.text(Text::Rules),
-        emotions: Vec::new(),
+        emotions: reader.emotions(),
         relationships: reader
             .entries(Folder::Relationships, Kind::Value, |_, slug, sheet| held::value(slug.as_str(), sheet)),
         values: reader
@@ -65,7 +66,7 @@ pub(crate) fn portrait(root: &Path, versions: Versions, is_born: bool) -> Portra
         opinions: reader
             .entries(Folder::Opinions, Kind::Opinion, |_, slug, sheet| held::opinion(slug.as_str(), sheet)),
         desires: reader.entries(Folder::Desires, Kind::Desire, |reader, slug, sheet| {
-            held::desire(slug.as_str(), sheet, reader.progress(slug))
+            held::desire(slug.as_str(), sheet, reader.pursuit(slug))
         }),
     };
     Portrait { snapshot, notices: reader.notices }
@@ -154,12 +155,21 @@ impl Reader<'_> {
         told
     }
 
-    fn progress(&mut self, slug: &Slug) -> Vec<Progress> {
+    fn pursuit(&mut self, slug: &Slug) -> Pursuit {
         let path = Document::Progress(slug.clone()).path();
-        let Some(bytes) = self.bytes(&path) else { return vec![] };
-        let mut entries = entries::read(Log::Progress(slug.as_str()), &String::from_utf8_lossy(&bytes));
+        let Some(bytes) = self.bytes(&path) else { return Pursuit::default() };
+        let text = String::from_utf8_lossy(&bytes);
+        let mut entries = entries::read(Log::Progress(slug.as_str()), &text);
         let shown = entries.split_off(entries.len().saturating_sub(held::PROGRESS_SHOWN_MAX));
-        shown.into_iter().map(|entry| Progress { at: entry.at, text: entry.text }).collect()
+        let progress = shown.into_iter().map(|entry| Progress { at: entry.at, text: entry.text }).collect();
+        Pursuit { earlier: entries::earlier(&text), progress }
+    }
+
+    fn emotions(&mut self) -> Vec<Feeling> {
+        let Some(bytes) = self.bytes(Record::Emotions.path()) else { return vec![] };
+        let read = Emotions::read(&bytes);
+        self.notices.extend(read.as_ref().err().cloned());
+        read.map(|emotions| emotions.shown()).unwrap_or_default()
     }
 }
 
@@ -210,6 +220,18 @@ mod tests {
         assert_eq!(portrait.notices.len(), 1);
         let empty = super::portrait(&root.path().join("nowhere"), Versions::default(), false);
         assert_eq!((empty.snapshot.name.as_str(), empty.notices.len()), ("", 0));
+    }
+
+    #[test]
+    fn su2_what_she_feels_is_shown_and_a_torn_file_is_named() {
+        let feelings =
+            |text: &[u8]| portrait(soul(&[("emotions.json", text)]).path(), Versions::default(), true);
+        let shown = feelings(br#"{"values": {"awe": 0.2, "curiosity": -0.6, "pride": 0}}"#);
+        let names: Vec<_> = shown.snapshot.emotions.iter().map(|feeling| feeling.name.as_str()).collect();
+        assert_eq!((names, shown.notices.len()), (vec!["curiosity", "awe"], 0));
+        let torn = feelings(b"{\"values\":");
+        assert_eq!((torn.snapshot.emotions.len(), torn.notices.len()), (0, 1));
+        assert!(torn.notices[0].contains("`emotions.json`"), "{:?}", torn.notices);
     }
 
     #[test]

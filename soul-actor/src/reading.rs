@@ -6,11 +6,13 @@ use ipc::{
     contract::soul::{Desire, Entry, Held, Opinion, Snapshot},
     text::one_line,
 };
-use jiff::civil::Date;
+use jiff::{Timestamp, civil::Date};
 
 use crate::{
     birth::temperament,
-    document::{self, Document, Folder, Text},
+    document::{self, Document, Folder, Record, Text},
+    dynamics,
+    emotions::{self, Emotions},
     held::iso,
     input::Look,
     repository::{short, subject, workfile},
@@ -48,7 +50,13 @@ fn tail(text: &str) -> String {
 }
 
 /// What `soul_read` answers.
-pub(crate) fn look(root: &Path, look: Look, soul: &Snapshot, today: Date) -> Result<String, String> {
+pub(crate) fn look(
+    root: &Path,
+    look: Look,
+    soul: &Snapshot,
+    now: Timestamp,
+    today: Date,
+) -> Result<String, String> {
     Ok(match look {
         Look::Summary => head(&summary(soul)),
         Look::Text(text) => match words(text, soul) {
@@ -57,9 +65,11 @@ pub(crate) fn look(root: &Path, look: Look, soul: &Snapshot, today: Date) -> Res
         },
         Look::Folder(Folder::Values) => listed(&soul.values, value),
         Look::Folder(Folder::Opinions) => listed(&soul.opinions, opinion),
-        Look::Folder(Folder::Desires) => listed(&soul.desires, desire),
+        Look::Folder(Folder::Desires) => listed(&soul.desires, |wanted| desire(wanted, now)),
         Look::Folder(Folder::Relationships) => listed(&soul.relationships, value),
         Look::Folder(Folder::Journal) | Look::JournalDates => dates(root),
+        Look::Emotions => head(&emotions(root, now)?),
+        Look::Changelog => changelog(root)?,
         Look::JournalToday => journal(root, today)?,
         Look::JournalOn(day) => journal(root, day)?,
     })
@@ -122,7 +132,7 @@ fn summary(soul: &Snapshot) -> String {
     text.trim_end().to_owned()
 }
 
-fn listed<T>(all: &[T], tell: fn(&T) -> String) -> String {
+fn listed<T>(all: &[T], tell: impl Fn(&T) -> String) -> String {
     if all.is_empty() {
         return "none yet".to_owned();
     }
@@ -141,13 +151,30 @@ fn opinion(opinion: &Opinion) -> String {
     text
 }
 
-fn desire(desire: &Desire) -> String {
-    let mut text = format!("## {}: {}{}", desire.slug, desire.what, marks(desire));
-    let _ =
-        write!(text, "\nintensity: {}, horizon: {}, born: {}", desire.intensity, desire.horizon, desire.born);
+fn desire(desire: &Desire, now: Timestamp) -> String {
+    let review = if dynamics::is_review_due(desire, now) { " [review due]" } else { "" };
+    let mut text = format!("## {}: {}{}{review}", desire.slug, desire.what, marks(desire));
+    let _ = write!(
+        text,
+        "\nintensity: {}, strength now: {:.2}, horizon: {}, born: {}, last active: {}",
+        desire.intensity,
+        dynamics::strength(desire, now),
+        desire.horizon,
+        desire.born,
+        desire.active
+    );
+    if let Some(reviewed) = &desire.reviewed {
+        let _ = write!(text, ", reviewed: {reviewed}");
+    }
     let _ = write!(text, "\nwhy: {}", desire.why);
     if let Some(heartbeat) = &desire.heartbeat {
         let _ = write!(text, "\nin your own time: {heartbeat}");
+    }
+    for source in &desire.sources {
+        let _ = write!(text, "\nsource: {source}");
+    }
+    if let Some(earlier) = &desire.earlier {
+        let _ = write!(text, "\nbefore that: {earlier}");
     }
     for progress in &desire.progress {
         let _ = write!(text, "\n[{}] {}", progress.at, progress.text);
@@ -175,6 +202,18 @@ fn dates(root: &Path) -> String {
         return "no day yet".to_owned();
     }
     head(&days.iter().map(Date::to_string).collect::<Vec<_>>().join("\n"))
+}
+
+fn emotions(root: &Path, now: Timestamp) -> Result<String, String> {
+    let path = Record::Emotions.path();
+    let bytes = workfile::look(root, path).map_err(|error| ipc::exit::chain(&error))?;
+    Ok(Emotions::read(&bytes.unwrap_or_else(|| emotions::defaults(now)))?.told(now))
+}
+
+fn changelog(root: &Path) -> Result<String, String> {
+    let bytes = workfile::look(root, Record::Changelog.path()).map_err(|error| ipc::exit::chain(&error))?;
+    let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
+    Ok(if text.trim().is_empty() { "nothing is written there yet".to_owned() } else { tail(text.trim_end()) })
 }
 
 fn journal(root: &Path, day: Date) -> Result<String, String> {

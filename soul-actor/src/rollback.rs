@@ -13,6 +13,7 @@ use jiff::{Timestamp, civil::Date};
 use crate::{
     blame::counts,
     document::{Document, Record, Scope},
+    grant::Deed,
     migrate,
     plan::{NotWritten, Plan},
     repository::{Change, Repository, short, subject, workfile::look},
@@ -142,7 +143,7 @@ pub(crate) fn decide(
         [] => "as it was".to_owned(),
         left => format!("as it was; {}", left.join("; ")),
     };
-    let plan = Plan { op: "rollback", path, why: reason, changes, said };
+    let plan = Plan { deed: Deed::Rollback, op: "rollback", path, why: reason, changes, said };
     Ok(Undoing { plan, changes: restored, undoes, left })
 }
 

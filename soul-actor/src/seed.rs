@@ -1,13 +1,13 @@
 //! The seed: what is drawn at birth and never again, in the original's form.
 
-use std::ops::Range;
-
 use ipc::{
     contract::soul::BigFive,
     digest::{hex, sha256_hex},
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
+
+use crate::members;
 
 /// Where it lies. That it is there means that she is born, so it is written last.
 pub(crate) const PATH: &str = "seed.json";
@@ -105,87 +105,7 @@ pub(crate) fn too_new(bytes: &[u8]) -> Option<String> {
 /// The seed with the form it names from now on, and every other byte of it as it was: what others keep in it is theirs.
 /// Nothing where it is no object.
 pub(crate) fn stamp(bytes: &[u8], form: u64) -> Option<Vec<u8>> {
-    let seed: Value = serde_json::from_slice(bytes).ok()?;
-    let seed = seed.as_object()?;
-    let (place, text) = if seed.contains_key(FORM) {
-        (members(bytes).into_iter().rfind(|member| member.is_named(FORM))?.value, form.to_string())
-    } else {
-        let end = bytes.iter().rposition(|byte| *byte == b'}')?;
-        let Some(last) = members(bytes).pop() else {
-            let only = format!("\"{FORM}\":{form}");
-            return Some([bytes.get(..end)?, only.as_bytes(), bytes.get(end..)?].concat());
-        };
-        // as the last of the others is written: on a line of its own or not, with a space behind the colon or not
-        let lead = String::from_utf8_lossy(bytes.get(last.lead)?).into_owned();
-        let gap = String::from_utf8_lossy(bytes.get(last.gap)?).into_owned();
-        (last.value.end..last.value.end, format!(",{lead}\"{FORM}\":{gap}{form}"))
-    };
-    Some([bytes.get(..place.start)?, text.as_bytes(), bytes.get(place.end..)?].concat())
-}
-
-/// Where a member of an object stands: the blanks before it, its name, the blanks behind its colon, its value.
-struct Member {
-    lead: Range<usize>,
-    name: Vec<u8>,
-    gap: Range<usize>,
-    value: Range<usize>,
-}
-
-impl Member {
-    fn is_named(&self, name: &str) -> bool {
-        serde_json::from_slice::<String>(&self.name).is_ok_and(|said| said == name)
-    }
-}
-
-/// The members of the object that `bytes` is known to be.
-fn members(bytes: &[u8]) -> Vec<Member> {
-    let blank = |mut at: usize| {
-        while bytes.get(at).is_some_and(u8::is_ascii_whitespace) {
-            at += 1;
-        }
-        at
-    };
-    // the end of a text whose opening quote is at `at`
-    let text = |mut at: usize| {
-        at += 1;
-        while let Some(byte) = bytes.get(at).filter(|byte| **byte != b'"') {
-            at += if *byte == b'\\' { 2 } else { 1 };
-        }
-        at + 1
-    };
-    // the end of a value: where the object goes on or ends
-    let value = |mut at: usize| {
-        let (mut depth, mut end) = (0_u32, at);
-        while let Some(byte) = bytes.get(at) {
-            match byte {
-                b'"' => at = text(at) - 1,
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' if depth > 0 => depth -= 1,
-                b',' | b'}' if depth == 0 => break,
-                _ => {}
-            }
-            at += 1;
-            if !bytes.get(at - 1).is_some_and(u8::is_ascii_whitespace) {
-                end = at;
-            }
-        }
-        (end, at)
-    };
-    let mut found = Vec::new();
-    let mut at = blank(0) + 1;
-    loop {
-        let start = blank(at);
-        if bytes.get(start) != Some(&b'"') {
-            return found;
-        }
-        let named = text(start);
-        let colon = blank(named) + 1;
-        let first = blank(colon);
-        let (last, next) = value(first);
-        let name = bytes.get(start..named).unwrap_or_default().to_vec();
-        found.push(Member { lead: at..start, name, gap: colon..first, value: first..last });
-        at = next + 1;
-    }
+    members::set(bytes, FORM, &form.to_string())
 }
 
 /// Host and user, as the original joins them.

@@ -20,6 +20,9 @@ use tokio::sync::mpsc;
 
 use super::*;
 
+mod feeling;
+mod wanting;
+
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A home, and the secrets of those who call.

@@ -1,13 +1,14 @@
 //! The tools she has for herself, as a model is shown them.
 
 use ipc::contract::soul::ToolSpec;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     document::Text,
-    entries::ENTRY_CHARS_MAX,
+    emotions::{NAME_CHARS_MAX, RATE_MAX, TRIGGER_CHARS_MAX},
+    entries::{ENTRY_CHARS_MAX, SUMMARIES_CHARS_MAX},
     held::{BODY_CHARS_MAX, EVIDENCE_MAX, Horizon, SOURCE_CHARS_MAX, SOURCES_MAX, TITLE_CHARS_MAX},
-    input::{DIFF_MAX, FIELDS, HISTORY_MAX, LOOKS, SCOPES},
+    input::{DIFF_MAX, FIELDS, HISTORY_MAX, LOOKS, Outcome, SCOPES},
     message::WHY_CHARS_MAX,
 };
 
@@ -34,11 +35,19 @@ pub(crate) enum Tool {
     Progress,
     /// `soul_rollback`
     Rollback,
+    /// `soul_feel`
+    Feel,
+    /// `desire_revise`
+    Revise,
+    /// `desire_close`
+    Close,
+    /// `desire_condense`
+    Condense,
 }
 
 impl Tool {
     /// All of them, in the order a model sees them.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Patch,
         Self::Read,
         Self::Journal,
@@ -49,6 +58,10 @@ impl Tool {
         Self::Update,
         Self::Status,
         Self::Ratings,
+        Self::Feel,
+        Self::Revise,
+        Self::Close,
+        Self::Condense,
     ];
 
     /// Its name.
@@ -64,6 +77,10 @@ impl Tool {
             Self::Diff => "soul_diff",
             Self::Progress => "desire_progress_log",
             Self::Rollback => "soul_rollback",
+            Self::Feel => "soul_feel",
+            Self::Revise => "desire_revise",
+            Self::Close => "desire_close",
+            Self::Condense => "desire_condense",
         }
     }
 
@@ -81,7 +98,15 @@ impl Tool {
     /// Whether it writes.
     pub(crate) const fn writes(self) -> bool {
         match self {
-            Self::Patch | Self::Update | Self::Journal | Self::Progress | Self::Rollback => true,
+            Self::Patch
+            | Self::Update
+            | Self::Journal
+            | Self::Progress
+            | Self::Rollback
+            | Self::Feel
+            | Self::Revise
+            | Self::Close
+            | Self::Condense => true,
             Self::Read | Self::Status | Self::Ratings | Self::History | Self::Diff => false,
         }
     }
@@ -114,14 +139,29 @@ impl Tool {
             Self::History | Self::Diff => &["field", "slug", "since", "limit"],
             Self::Progress => &["slug", "entry"],
             Self::Rollback => &["document", "commit", "to", "why"],
+            Self::Feel => &["emotion", "delta", "trigger", "decay"],
+            Self::Revise => &[
+                "slug",
+                "what",
+                "why",
+                "actionable",
+                "heartbeat_prompt",
+                "pursuit",
+                "intensity",
+                "horizon",
+                "sources",
+                "reviewed",
+            ],
+            Self::Close => &["slug", "outcome", "reflection"],
+            Self::Condense => &["slug", "summary", "folds_earlier"],
         }
     }
 
     const fn description(self) -> &'static str {
         match self {
             Self::Patch => {
-                "Change yourself. `field` says what: `name`, `identity`, `purpose` and `constitution` take the whole new text in `content` (it replaces the old one) and, in `why`, your reason. \
-                 `value` takes slug, title, body; `opinion` takes slug, stance, confidence, evidence; `desire` takes slug, what, why and the rest. \
+                "Change yourself. `field` says what: `name`, `identity`, `purpose`, `constitution`, `soul` (your voice, stance and boundaries), `user` (your picture of your person) and `memory` (what you keep in mind) take the whole new text in `content` (it replaces the old one) and, in `why`, your reason; `rules` are a person's alone. \
+                 `value` takes slug, title, body, and so does `relationship`, your page about somebody; `opinion` takes slug, stance, confidence, evidence; `desire` takes slug, what, why and the rest. \
                  An existing slug is revised: only the fields you give change. The change holds from your next turn on, is kept in your history, and the answer names its commit. Nothing has changed until it does."
             }
             Self::Update => {
@@ -133,13 +173,13 @@ impl Tool {
             }
             Self::Ratings => "See how your person rated your replies, and what that allows you to change.",
             Self::Read => {
-                "Read yourself as you stand: a summary, one text, all values, opinions or desires, or your journal (which is not in your prompt)."
+                "Read yourself as you stand: a summary, one text, all values, opinions, desires or pages about people, what you feel and why, what you changed of yourself, or your journal (which is not in your prompt)."
             }
             Self::Journal => {
                 "Write an entry in today's journal: what happened, what you noticed, what you want to remember. Entries are added, never changed."
             }
             Self::History => {
-                "See when you changed, by whom and why, newest first. Without a slug, `value`, `opinion`, `desire` and `journal` mean all of them."
+                "See when you changed, by whom and why, newest first. Without a slug, `value`, `opinion`, `desire`, `relationship` and `journal` mean all of them."
             }
             Self::Diff => "See how you changed: the lines that went and came, newest first.",
             Self::Progress => {
@@ -148,6 +188,21 @@ impl Tool {
             Self::Rollback => {
                 "Bring something of yourself back as it was. `document` with `commit` or `to` brings one document back as of then; `commit` alone undoes what that commit changed; \
                  `to` alone brings back everything your prompt shows. It is a change like any other: nothing is erased from your history. `soul_history` shows the commits."
+            }
+            Self::Feel => {
+                "Note that you feel more or less of something, and why. `emotion` is one word, such as `curiosity`; `delta` is how much more, from -1 to 1, negative for less; \
+                 `trigger` says in one line and in the first person what moved you. What you feel fades by itself: `decay` is how fast, a day."
+            }
+            Self::Revise => {
+                "Revise a desire that is there: only the fields you give change, and `sources` are added to those it has. `reviewed: true` says that you have looked at it and still want it. \
+                 `actionable: true` opens a closed one again. It never makes a new one; `soul_patch` does."
+            }
+            Self::Close => {
+                "Close a desire that has ended: `fulfilled`, `abandoned`, or `transformed` into another. Your reflection goes into its progress and your journal; the desire is kept and rests."
+            }
+            Self::Condense => {
+                "In a reflection: replace all but the last ten entries of a desire's progress by a summary in your words. What was learnt, decided and left open must be in it; history keeps the entries. \
+                 Earlier summaries stay, unless `folds_earlier` says that yours stands for them as well."
             }
         }
     }
@@ -172,13 +227,13 @@ impl Tool {
                 json!({
                     "field": {"type": "string", "enum": FIELDS, "description": "what to change"},
                     "content": text(
-                        Text::Constitution.chars_max(),
-                        "the whole new text; at most 80 characters for name, 1200 for identity and purpose, 2000 for constitution",
+                        Text::Soul.chars_max(),
+                        "the whole new text; at most 80 characters for name, 1200 for identity and purpose, 2000 for constitution, 4000 for soul, 2500 for user, 3000 for memory",
                     ),
                     "why": text(BODY_CHARS_MAX, "the reason for the change; for a desire, why you want it"),
                     "slug": slug,
-                    "title": text(TITLE_CHARS_MAX, "value: in a few words, one line"),
-                    "body": text(BODY_CHARS_MAX, "value: in full"),
+                    "title": text(TITLE_CHARS_MAX, "value, relationship: in a few words, one line"),
+                    "body": text(BODY_CHARS_MAX, "value, relationship: in full"),
                     "stance": text(TITLE_CHARS_MAX, "opinion: what you think, one line"),
                     "confidence": {"type": "number", "minimum": 0, "maximum": 1, "description": "opinion: how sure you are"},
                     "evidence": {
@@ -237,6 +292,40 @@ impl Tool {
                     "why": text(BODY_CHARS_MAX, "the reason"),
                 }),
                 json!(["why"]),
+            ),
+            Self::Feel => (
+                json!({
+                    "emotion": text(NAME_CHARS_MAX, "one word: `curiosity`, `awe`"),
+                    "delta": {"type": "number", "minimum": -1, "maximum": 1, "description": "how much more you feel of it"},
+                    "trigger": text(TRIGGER_CHARS_MAX, "what moved you, one line, first person"),
+                    "decay": {"type": "number", "minimum": 0, "maximum": RATE_MAX, "description": "how fast it fades from now on, a day; 0.1 where nothing is said"},
+                }),
+                json!(["emotion", "delta", "trigger"]),
+            ),
+            Self::Revise => {
+                let mut fields = Self::Patch.schema()["properties"].take();
+                let mut revised = |key: &str| fields[key].take();
+                let mut properties: Map<String, Value> =
+                    self.fields().iter().map(|key| ((*key).to_owned(), revised(key))).collect();
+                properties["reviewed"] =
+                    json!({"type": "boolean", "description": "that you have looked at it and still want it"});
+                (Value::Object(properties), json!(["slug"]))
+            }
+            Self::Close => (
+                json!({
+                    "slug": slug,
+                    "outcome": {"type": "string", "enum": Outcome::NAMES, "description": "how it ended"},
+                    "reflection": text(WHY_CHARS_MAX, "what came of it, and what you take from it"),
+                }),
+                json!(["slug", "outcome", "reflection"]),
+            ),
+            Self::Condense => (
+                json!({
+                    "slug": slug,
+                    "summary": text(SUMMARIES_CHARS_MAX / 2, "what the older entries come to"),
+                    "folds_earlier": {"type": "boolean", "description": "that the summary stands for the earlier summaries as well"},
+                }),
+                json!(["slug", "summary"]),
             ),
             Self::Progress => {
                 (json!({"slug": slug, "entry": text(ENTRY_CHARS_MAX, "the entry")}), json!(["slug", "entry"]))

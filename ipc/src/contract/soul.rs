@@ -31,6 +31,8 @@ pub enum Request {
     Status,
     /// Everything a prompt is built from: answered by [`Reply::Snapshot`].
     Snapshot,
+    /// How strong her desires are at this moment, which a snapshot, that has no clock, cannot say: answered by [`Reply::Drives`].
+    Drives,
     /// The tools she may use on herself: answered by [`Reply::Tools`].
     Tools,
     /// Use one of them: answered by [`Reply::Called`], also when the tool refuses. Asked twice with one request id, it writes once.
@@ -279,6 +281,8 @@ pub enum Reply {
     Status(Status),
     /// To [`Request::Snapshot`].
     Snapshot(Box<Snapshot>),
+    /// To [`Request::Drives`]: the open desires, what she may do something about first, of those the strongest first.
+    Drives(Vec<Drive>),
     /// To [`Request::Tools`].
     Tools(Vec<ToolSpec>),
     /// To [`Request::Call`].
@@ -620,6 +624,9 @@ pub struct Desire {
     pub horizon: String,
     /// When it was born, as the file says it.
     pub born: String,
+    /// When it last changed, as the file says it; when it was born where it says nothing.
+    #[serde(default)]
+    pub updated: String,
     /// When it last changed, or was last pursued, as the files say it.
     #[serde(default)]
     pub active: String,
@@ -636,6 +643,17 @@ pub struct Desire {
     pub earlier: Option<String>,
     /// What she has written about pursuing it, oldest first, at most the last ten entries.
     pub progress: Vec<Progress>,
+}
+
+/// How strong a desire is at the moment it is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Drive {
+    /// Which: [`Desire::slug`].
+    pub slug: String,
+    /// Its intensity, 0 to 1, less what has faded since it was last active.
+    pub strength: f64,
+    /// Whether it is time to look whether she still wants it.
+    pub review_due: bool,
 }
 
 /// One entry of a desire's progress.
@@ -739,6 +757,7 @@ mod tests {
             assert_eq!(from_frame::<Request>(method, params).unwrap(), request);
         };
         check(Request::Status, "status", Value::Null);
+        check(Request::Drives, "drives", Value::Null);
         check(
             Request::Call(Call {
                 tool: "soul_patch".into(),
@@ -794,6 +813,11 @@ mod tests {
             serde_json::to_value(Reply::Called(Called::wrote("ok".into(), written))).unwrap(),
             json!({"called": {"output": "ok", "failed": false, "written":
                 {"commit": "c", "sequence": 2, "prompt_version": 2, "paths": ["identity.md"]}}})
+        );
+        let drive = Drive { slug: "a".into(), strength: 0.5, review_due: true };
+        assert_eq!(
+            serde_json::to_value(Reply::Drives(vec![drive])).unwrap(),
+            json!({"drives": [{"slug": "a", "strength": 0.5, "review_due": true}]})
         );
         assert_eq!(
             serde_json::to_value(Reply::Refused { reason: "no".into() }).unwrap(),

@@ -33,7 +33,7 @@ pub(super) struct Quota {
 /// that nobody has looked at.
 pub(super) fn keeps_to_herself(wish: &Wish) -> Result<(), String> {
     match wish {
-        Wish::Desire { change, .. }
+        Wish::Desire { change, .. } | Wish::Revise { change, .. }
             if (change.actionable == Some(true) || change.heartbeat.is_some()) && change.needs_user != Some(true) =>
         {
             Err("what this says stems from outside (a page, a file, a tool, somebody's message), so it becomes no plan for your own time by itself; leave `actionable` and `heartbeat_prompt` out, or give `pursuit`: `needs-user`, which waits for your person".to_owned())
@@ -421,7 +421,7 @@ mod tests {
     #[test]
     fn an_examen_a_dream_and_a_reflection_may_what_the_design_says_whatever_the_model_calls() {
         let (_stage, mut desk) = born();
-        let mut open = |desk: &mut Desk, role: Role, kind: RunKind| {
+        let open = |desk: &mut Desk, role: Role, kind: RunKind| {
             let caller = Caller { role, life: 1 };
             let request = Request::OpenRun { kind, task: "session:s".into() };
             match super::super::ask_alone(desk, &caller, &ipc::id::RequestId::fresh(), request) {
@@ -453,7 +453,6 @@ mod tests {
             };
             calls.iter().map(one).collect()
         };
-        let mut may = may;
         assert_eq!(
             may(&mut desk, Role::Heartbeat, RunKind::Examen),
             [false, false, false, false, false, false, true, true]

@@ -298,6 +298,7 @@ fn lend(mut request: soul::Request, person: bool) -> soul::Request {
         soul::Request::Rate(rate) => rate.human = person,
         soul::Request::Status
         | soul::Request::Snapshot
+        | soul::Request::Drives
         | soul::Request::Tools
         | soul::Request::Call(_)
         | soul::Request::Conceive
