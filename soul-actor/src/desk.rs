@@ -9,6 +9,8 @@
 
 mod deeds;
 mod gating;
+#[cfg(test)]
+mod matrix;
 mod migrating;
 mod persons;
 #[cfg(test)]

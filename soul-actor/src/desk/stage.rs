@@ -51,6 +51,25 @@ impl Stage {
         (stage, desk)
     }
 
+    /// Another folder with the same in it, and a desk over that.
+    pub(super) fn copied(&self) -> (Self, Desk) {
+        let copy = Self::with(&[]);
+        let mut left = vec![self.root().to_owned()];
+        while let Some(folder) = left.pop() {
+            let place = copy.root().join(folder.strip_prefix(self.root()).unwrap());
+            fs::create_dir_all(&place).unwrap();
+            for file in fs::read_dir(&folder).unwrap().flatten() {
+                if file.file_type().unwrap().is_dir() {
+                    left.push(file.path());
+                } else {
+                    fs::copy(file.path(), place.join(file.file_name())).unwrap();
+                }
+            }
+        }
+        let desk = copy.open();
+        (copy, desk)
+    }
+
     pub(super) fn root(&self) -> &Path {
         self.home.path()
     }
