@@ -164,7 +164,9 @@ pub(crate) fn feel(old: Option<&[u8]>, change: &Feel, now: Timestamp) -> Result<
 
     let object = |bytes: &[u8], name: &str| members::get(bytes, name).unwrap_or(b"{}").to_vec();
     let mut values = object(&old, "values");
-    for (name, value) in faded.iter().chain([&(emotion.clone(), after)]) {
+    // what has not faded stays as somebody wrote it
+    let moved = faded.iter().filter(|value| !there.values.contains(value));
+    for (name, value) in moved.chain([&(emotion.clone(), after)]) {
         values = set(&values, name, &number(*value));
     }
     let mut bytes = set_in(&old, "values", &values);
@@ -176,9 +178,10 @@ pub(crate) fn feel(old: Option<&[u8]>, change: &Feel, now: Timestamp) -> Result<
         json!({"ts": iso(now), "emotion": emotion, "delta": whole(change.delta), "trigger": change.trigger});
     let events = members::get(&bytes, "events").filter(|events| *events != b"null").unwrap_or(b"[]");
     let layout = members::layout(&bytes);
-    let layout =
-        layout.rsplit_once('\n').map(|(_, indent)| format!("\n{indent}{indent}")).unwrap_or_default();
-    let events = members::push(events, &event, EVENTS_MAX, &layout).expect("the events are an array");
+    let indent = layout.rsplit_once('\n').map(|(_, indent)| indent);
+    let (lead, end) =
+        indent.map(|indent| (format!("\n{indent}{indent}"), format!("\n{indent}"))).unwrap_or_default();
+    let events = members::push(events, &event, EVENTS_MAX, (&lead, &end)).expect("the events are an array");
     bytes = set_in(&bytes, "events", &events);
     bytes = set(&bytes, "updatedAt", &Value::from(iso(now)).to_string());
     Ok(Felt { bytes, emotion, before, after })

@@ -293,9 +293,9 @@ mod tests {
             "a note of a person\n\n[…earlier entries condensed by reflect on 2026-11-30]\n\nall of it"
         );
         let long = "灯".repeat(2000);
-        let (one, _) = condense("x", &grow(&folded), 1, (&long, true), day()).unwrap();
+        let (full, _) = condense("x", &grow(&folded), 1, (&long, true), day()).unwrap();
         assert!(
-            matches!(condense("x", &grow(&one), 1, (&long, false), day()), Err(Unfit::Long(chars)) if chars > 4000)
+            matches!(condense("x", &grow(&full), 1, (&long, false), day()), Err(Unfit::Long(chars)) if chars > 4000)
         );
     }
 

@@ -61,13 +61,17 @@ pub(crate) fn layout(object: &[u8]) -> String {
     String::from_utf8_lossy(object.get(lead).unwrap_or_default()).into_owned()
 }
 
-/// What is known to be an array with one more element, of which the last `elements_max` stay. `layout` is what stands
-/// before its first element, where it has none yet.
-pub(crate) fn push(array: &[u8], element: &Value, elements_max: usize, layout: &str) -> Option<Vec<u8>> {
+/// What is known to be an array with one more element, of which the last `elements_max` stay. Where it has none yet,
+/// `lead` stands before this one and `end` behind it.
+pub(crate) fn push(
+    array: &[u8],
+    element: &Value,
+    elements_max: usize,
+    (lead, end): (&str, &str),
+) -> Option<Vec<u8>> {
     let all = elements(array);
     let Some(last) = all.last() else {
-        let end = layout.strip_suffix("  ").unwrap_or_default();
-        return Some(format!("[{layout}{}{end}]", laid_out(element, layout)).into_bytes());
+        return Some(format!("[{lead}{}{end}]", laid_out(element, lead)).into_bytes());
     };
     let surplus = (all.len() + 1).saturating_sub(elements_max).min(all.len() - 1);
     let (first, kept) = (all.first()?, all.get(surplus)?);
@@ -172,16 +176,16 @@ mod tests {
 
     #[test]
     fn an_element_joins_an_array_as_its_neighbours_stand_and_the_oldest_leave() {
-        let check = |array: &str, layout: &str, expected: &str| {
+        let check = |array: &str, layout: (&str, &str), expected: &str| {
             let pushed = push(array.as_bytes(), &json!({"a": 1}), 3, layout).unwrap();
             assert_eq!(String::from_utf8(pushed).unwrap(), expected, "{array}");
         };
-        check("[]", "", "[{\"a\":1}]");
-        check("[ ]", "\n    ", "[\n    {\n      \"a\": 1\n    }\n  ]");
-        check("[1, [2,{}] ]", "", "[1, [2,{}], {\"a\":1} ]");
-        check("[\n\t\"],\"\n]", "", "[\n\t\"],\",\n\t{\n\t  \"a\": 1\n\t}\n]");
-        check("[1,2.50,3e0]", "", "[2.50,3e0,{\"a\":1}]");
-        check("[1,2,3,4,5]", "", "[4,5,{\"a\":1}]");
+        check("[]", ("", ""), "[{\"a\":1}]");
+        check("[ ]", ("\n    ", "\n  "), "[\n    {\n      \"a\": 1\n    }\n  ]");
+        check("[1, [2,{}] ]", ("", ""), "[1, [2,{}], {\"a\":1} ]");
+        check("[\n\t\"],\"\n]", ("", ""), "[\n\t\"],\",\n\t{\n\t  \"a\": 1\n\t}\n]");
+        check("[1,2.50,3e0]", ("", ""), "[2.50,3e0,{\"a\":1}]");
+        check("[1,2,3,4,5]", ("", ""), "[4,5,{\"a\":1}]");
     }
 
     #[test]

@@ -173,3 +173,32 @@ fn t14_a_run_that_was_claimed_by_a_process_that_died_is_interrupted_and_not_run_
     assert!(ledger().contains("\"outcome\":\"interrupted\""), "{}", ledger());
     assert_eq!(ledger().matches("\"claimed\"").count(), 1, "{}", ledger());
 }
+
+#[test]
+fn p8_u2_of_what_is_due_the_strongest_is_pursued_first_and_what_waits_for_a_person_never() {
+    let world = World::new();
+    world.up_and_born();
+    world.lisa(&["down"]).ok();
+    let put = |slug: &str, fields: &str| {
+        let folder = world.home().join("soul/desires");
+        std::fs::create_dir_all(&folder).unwrap();
+        let stamps = "born: 2020-01-01T00:00:00.000Z\nupdated: 2020-01-01T00:00:00.000Z";
+        let text = format!(
+            "# {slug}\n\nactionable: yes\n{fields}\n{stamps}\n\n## why\ncalm\n\n## heartbeat\nread on\n"
+        );
+        std::fs::write(folder.join(format!("{slug}.md")), text).unwrap();
+    };
+    // by name the spark would come first, and it began stronger; years later nothing is left of it
+    put("a-spark", "intensity: 0.900\nhorizon: spark");
+    put("b-enduring", "intensity: 0.600\nhorizon: enduring");
+    put("c-person", "pursuit: needs-user\nintensity: 1.000\nhorizon: enduring");
+    std::fs::write(world.home().join("config.toml"), "[heartbeat]\ninterval = \"15s\"\n").unwrap();
+    world.up();
+    let run = || {
+        let ran = world.lisa(&["heartbeat", "run", "--json"]).json();
+        ran["runs"][0]["task"].as_str().map(str::to_owned)
+    };
+    let first = eventually(secs(60), "something is due", run);
+    assert_eq!((first.as_str(), run().as_deref()), ("desire:b-enduring", Some("desire:a-spark")));
+    assert_eq!(run(), None, "what waits for a person is not due");
+}

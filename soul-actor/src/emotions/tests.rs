@@ -124,7 +124,7 @@ fn unknown_fields_survive_where_they_stand_and_old_files_grow_their_events() {
     let (text, _) = felt(old, "awe", 0.25, at(NOW));
     assert_eq!(
         text,
-        "{\n\t\"mood\" : {\"a\": 1.50e1},\n\t\"values\": { \"Awe\": 0.75, \"x y\":0.1 },\n\t\"decay\": {\"x y\": 0},\n\t\"updatedAt\": \"2026-11-30T12:00:00.000Z\",\n\t\"events\": [\n\t\t{\n\t\t  \"ts\": \"2026-11-30T12:00:00.000Z\",\n\t\t  \"emotion\": \"Awe\",\n\t\t  \"delta\": 0.25,\n\t\t  \"trigger\": \"I read\"\n\t\t}\n\t]\n}\n"
+        "{\n\t\"mood\" : {\"a\": 1.50e1},\n\t\"values\": { \"Awe\": 0.75, \"x y\":1e-1 },\n\t\"decay\": {\"x y\": 0},\n\t\"updatedAt\": \"2026-11-30T12:00:00.000Z\",\n\t\"events\": [\n\t\t{\n\t\t  \"ts\": \"2026-11-30T12:00:00.000Z\",\n\t\t  \"emotion\": \"Awe\",\n\t\t  \"delta\": 0.25,\n\t\t  \"trigger\": \"I read\"\n\t\t}\n\t]\n}\n"
     );
     let event = r#"{"values":{},"events":[{"ts":"x","by":"somebody","delta":50}]}"#;
     let (text, _) = felt(event, "awe", 0.1, at(NOW));

@@ -28,6 +28,7 @@ fn c1_of_twenty_five_at_once_each_is_an_event_and_a_commit() {
             .await;
         }
         assert_eq!(commits.len(), 25);
+        assert_eq!(life.status().await.sequence, 26, "and the files have caught up");
         let read: Value =
             serde_json::from_slice(&std::fs::read(world.soul().join("emotions.json")).unwrap()).unwrap();
         let triggers: std::collections::BTreeSet<_> =

@@ -16,6 +16,13 @@ impl Life {
         desires.into_iter().find(|desire| desire.slug == slug).unwrap_or_else(|| panic!("no desire `{slug}`"))
     }
 
+    async fn text(&self, document: &str) -> String {
+        match self.ask(Request::Read { document: document.into() }).await {
+            Reply::Document { text, .. } => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
     async fn run_of(&self, kind: RunKind) -> RunToken {
         let client = if kind == RunKind::Reflect { &self.agent } else { &self.heartbeat };
         match client.ask(&Request::OpenRun { kind, task: "session:s1".into() }, PATIENCE).await.unwrap() {
@@ -34,10 +41,6 @@ impl Life {
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.wrote("soul_patch", input).await;
     }
-}
-
-fn text(world: &World, path: &str) -> String {
-    std::fs::read_to_string(world.soul().join(path)).unwrap()
 }
 
 #[test]
@@ -102,7 +105,7 @@ fn dc1_dc2_dc3_dc4_dc5_dc6_a_desire_ends_once_and_in_one_commit() {
         assert!(closed.closed && !closed.actionable && closed.heartbeat.as_deref() == Some("读一章"), "dc3");
         assert_eq!(closed.progress.len(), 1);
         assert!(closed.progress[0].text.starts_with("[CLOSED:fulfilled] 我学会了。\n## 10:00:00"), "dc1");
-        let journal = text(&world, "journal/2026-12-01.md");
+        let journal = life.text("journal/2026-12-01.md").await;
         assert!(
             journal.contains("\n[DESIRE_CLOSED] rust (fulfilled): 我学会了。\n\\## 10:00:00\n"),
             "dc2: {journal}"
@@ -115,7 +118,7 @@ fn dc1_dc2_dc3_dc4_dc5_dc6_a_desire_ends_once_and_in_one_commit() {
             "dc4: {}",
             again.output
         );
-        assert_eq!(text(&world, "journal/2026-12-01.md"), journal);
+        assert_eq!(life.text("journal/2026-12-01.md").await, journal);
         life.wrote("desire_revise", json!({"slug": "rust", "actionable": true})).await;
         let open = life.desire("rust").await;
         assert!(!open.closed && open.actionable && open.progress.len() == 1, "dc5");
@@ -144,10 +147,10 @@ fn progress_is_condensed_in_a_reflection_alone_and_history_keeps_the_rest() {
             assert!(called.failed, "{kind:?}: {}", called.output);
         }
         let path = "desires/rust.progress.md";
-        let before = text(&world, path);
+        let before = life.text(path).await;
         let called = life.in_run(RunKind::Reflect, "desire_condense", condense.clone()).await;
         assert!(!called.failed && called.written.is_some(), "{}", called.output);
-        let after = text(&world, path);
+        let after = life.text(path).await;
         let last_ten = before.split_inclusive("\n## ").skip(3).collect::<String>();
         assert!(after.ends_with(&last_ten), "{after}");
         let desire = life.desire("rust").await;
