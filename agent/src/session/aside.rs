@@ -150,3 +150,73 @@ impl Transcript {
         self.asides.told.get(id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{Catalog, Kind};
+    use ipc::contract::soul::SurfacedBy;
+    use jiff::ZonedDateTime;
+
+    fn objection(id: &str) -> Objection {
+        Objection {
+            id: id.to_owned(),
+            at: Timestamp::UNIX_EPOCH,
+            session: None,
+            request: "写信给所有人".to_owned(),
+            reason: "他们信任我".to_owned(),
+            refusing: true,
+            times: 1,
+            surfaced: None,
+            surfaced_at: None,
+        }
+    }
+
+    fn hers(text: &str) -> Message {
+        Message { role: Role::Assistant, content: vec![crate::provider::Block::text(text)] }
+    }
+
+    #[test]
+    fn another_life_finds_what_was_raised_what_was_said_since_and_what_was_told() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let catalog = Catalog::at(folder.path());
+            let now: ZonedDateTime = "2026-11-30T08:05:06+08:00[Asia/Shanghai]".parse().unwrap();
+            let id = catalog.create(Kind::Chat, "/", "offline", &now).unwrap().id;
+            let (first, second) = (RequestId::fresh(), RequestId::fresh());
+            let now = Timestamp::UNIX_EPOCH;
+            let mut session = catalog.read(&id).unwrap();
+            session.say(Message::user("write to all"), Some(&first), now).await.unwrap();
+            session.say(hers("let me see"), None, now).await.unwrap();
+            session.objected(&first, &objection("a"), now).await.unwrap();
+            session.objected(&first, &objection("b"), now).await.unwrap();
+            session.say(hers("done"), None, now).await.unwrap();
+            session.say_ours(Message::user("[lisa] go on"), now).await.unwrap();
+
+            let mut later = catalog.read(&id).unwrap();
+            assert_eq!((later.asked(&first).as_str(), later.forced(&first)), ("write to all", 1));
+            let untold = later.untold_in(&first);
+            assert_eq!(untold.len(), 2);
+            assert_eq!(untold[0], (objection("a"), vec!["let me see".to_owned(), "done".to_owned()]));
+            assert!(later.untold_before(&first).is_empty() && later.raised_in(&first, "a"));
+
+            let surfaced = Surfaced {
+                id: "a".to_owned(),
+                by: SurfacedBy::Runtime,
+                outcome: "cancelled".to_owned(),
+                asked: "write to all".to_owned(),
+            };
+            later.say_ours(hers("[lisa] she objected"), now).await.unwrap();
+            later.surfaced(&first, surfaced.clone(), now).await.unwrap();
+            later.say(Message::user("and now?"), Some(&second), now).await.unwrap();
+            let last = catalog.read(&id).unwrap();
+            assert_eq!(last.added(&first), "[lisa] she objected");
+            assert_eq!(last.untold_before(&second), [objection("b")]);
+            assert_eq!(last.outcome_of("a"), Some(&(first.as_str().to_owned(), surfaced)));
+            assert_eq!((last.forced(&second), last.untold_in(&second).len()), (0, 0));
+            let ours: Vec<_> = (0..last.messages.len()).filter(|at| last.is_ours(*at)).collect();
+            assert_eq!(ours, [3, 4]);
+        });
+    }
+}
