@@ -68,8 +68,10 @@ impl Desk {
         let asked: acp::NewSessionRequest = read(params)?;
         let mind = self.mind.clone();
         let cwd = asked.cwd.display().to_string();
-        let making =
-            move || mind.catalog.create(Kind::Chat, &cwd, mind.provider.model(), &mind.here_and_now());
+        let person = person(asked.meta.as_ref())?.or_else(|| mind.person.clone());
+        let making = move || {
+            mind.catalog.create_with(person, Kind::Chat, &cwd, mind.provider.model(), &mind.here_and_now())
+        };
         let header = blocking(making).await?;
         relayed(&acp::NewSessionResponse::new(header.id))
     }
@@ -189,7 +191,10 @@ impl Desk {
 /// A session's past as updates, oldest first, the newest that fit.
 fn past(transcript: &Transcript) -> Vec<Value> {
     let id = &transcript.header.id;
-    let updates: Vec<Value> = transcript.messages.iter().flat_map(|message| shown(id, message)).collect();
+    let said = transcript.messages.iter().enumerate();
+    // what the runtime told the model was said by nobody
+    let said = said.filter(|(at, message)| message.role == Role::Assistant || !transcript.is_ours(*at));
+    let updates: Vec<Value> = said.flat_map(|(_, message)| shown(id, message)).collect();
     let mut bytes = 0;
     let fitting = updates.iter().rev().take_while(|update| {
         bytes += update.to_string().len();
@@ -227,6 +232,21 @@ fn shown(id: &str, message: &Message) -> Vec<Value> {
         (_, Block::Thinking { .. } | Block::Other(_)) => None,
     };
     message.content.iter().filter_map(update).map(|update| update_params(id, &update)).collect()
+}
+
+/// Whom a client says she will talk with.
+fn person(meta: Option<&acp::Meta>) -> Result<Option<String>, RpcError> {
+    match meta.and_then(|meta| meta.get("lisa")).and_then(|lisa| lisa.get("person")) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(name)) => match ipc::person::check(name) {
+            Ok(()) => Ok(Some(name.clone())),
+            Err(why) => Err(RpcError::new(code::INVALID_PARAMS, why)),
+        },
+        Some(other) => {
+            let why = format!("`person` is a name, not {}", ipc::text::one_line(&other.to_string(), 80));
+            Err(RpcError::new(code::INVALID_PARAMS, why))
+        }
+    }
 }
 
 /// What a person said, as text.

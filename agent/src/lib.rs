@@ -12,6 +12,7 @@ mod acp;
 mod birth;
 mod conversation;
 mod mind;
+mod objection;
 mod once;
 mod outside;
 mod portrait;
@@ -67,6 +68,8 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
         notices: notices.clone(),
         clock: Timestamp::now,
         zone: brief.config.zone(),
+        begun: Timestamp::now(),
+        person: brief.config.person.clone(),
         born: Mutex::new(false),
     });
     let listening = mind.clone();

@@ -13,7 +13,11 @@ use ipc::{
 use jiff::{Timestamp, ZonedDateTime, tz::TimeZone};
 use tokio::sync::{Mutex, mpsc};
 
-use crate::{portrait::Portrait, provider::Provider, session::Catalog};
+use crate::{
+    portrait::Portrait,
+    provider::Provider,
+    session::{Catalog, Header, Kind},
+};
 
 /// Made once a life.
 pub(crate) struct Mind {
@@ -24,6 +28,10 @@ pub(crate) struct Mind {
     pub(crate) notices: Notices<Agent>,
     pub(crate) clock: fn() -> Timestamp,
     pub(crate) zone: TimeZone,
+    /// When this life began.
+    pub(crate) begun: Timestamp,
+    /// Who talks with her where a client does not say.
+    pub(crate) person: Option<String>,
     /// Held while a birth is under way: there is one at a time. True once she is known to be born.
     pub(crate) born: Mutex<bool>,
 }
@@ -35,6 +43,14 @@ impl std::fmt::Debug for Mind {
 }
 
 impl Mind {
+    /// Whom she talks with in a session: whom it was begun with, else whom the configuration names; nobody in her own time.
+    pub(crate) fn person_in<'a>(&'a self, header: &'a Header) -> Option<&'a str> {
+        match header.kind {
+            Some(Kind::Heartbeat) => None,
+            Some(Kind::Chat) | None => header.person.as_deref().or(self.person.as_deref()),
+        }
+    }
+
     /// The instant.
     pub(crate) fn now(&self) -> Timestamp {
         (self.clock)()

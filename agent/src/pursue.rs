@@ -53,9 +53,10 @@ pub(crate) async fn pursue(
             stop_reason: stop_reason(ended.stop),
             error: late,
         },
+        // what was added about an objection is said also where nothing else came of it
         Err(error) => Pursued {
             session,
-            text: String::new(),
+            text: transcript.added(&work.request),
             tools: Vec::new(),
             stop_reason: "error".to_owned(),
             error: Some(chain(&error)),

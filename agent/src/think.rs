@@ -29,7 +29,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
+    conversation::stop_reason,
     mind::Mind,
+    objection::{self, Pending},
     outside,
     portrait::PortraitError,
     provider::{Block, Completion, Delta, Input, Message, ModelRequest, ProviderError, Role},
@@ -61,6 +63,8 @@ pub(crate) struct Ended {
     /// What she said last.
     pub(crate) text: String,
     pub(crate) tools: Vec<ToolRun>,
+    /// Her objections, until they are settled.
+    pub(crate) pending: Pending,
 }
 
 /// Why a turn could not go on.
@@ -74,7 +78,7 @@ pub(crate) enum TurnError {
     Model(#[from] ProviderError),
 }
 
-/// Runs the turn at the end of `transcript` until it is over.
+/// Runs the turn at the end of `transcript` until it is over. However it ends, no objection of hers stays unsaid.
 pub(crate) async fn run(
     mind: &Mind,
     transcript: &mut Transcript,
@@ -82,47 +86,71 @@ pub(crate) async fn run(
     voice: &Voice,
     cancel: &CancellationToken,
 ) -> Result<Ended, TurnError> {
-    let mut ended = Ended { stop: StopReason::EndTurn, text: String::new(), tools: Vec::new() };
+    let pending = objection::begin(mind, transcript, work, voice).await;
+    let mut ended = Ended { stop: StopReason::EndTurn, text: String::new(), tools: Vec::new(), pending };
+    let went = rounds(mind, transcript, work, voice, cancel, &mut ended).await;
+    let outcome = went.as_ref().map_or_else(|_| "error".to_owned(), |()| stop_reason(ended.stop));
+    let pending = std::mem::take(&mut ended.pending);
+    let added = objection::settle(mind, transcript, work, voice, pending, &outcome).await;
+    ended.text = [ended.text, added].join("\n\n").trim().to_owned();
+    went.map(|()| ended)
+}
+
+async fn rounds(
+    mind: &Mind,
+    transcript: &mut Transcript,
+    work: &Work,
+    voice: &Voice,
+    cancel: &CancellationToken,
+    ended: &mut Ended,
+) -> Result<(), TurnError> {
+    let person = mind.person_in(&transcript.header).map(str::to_owned);
     let left_over = turn::calls(&transcript.dangling());
     if !left_over.is_empty() {
         info!(request = %work.request, calls = left_over.len(), "taking up calls of an earlier life");
-        let held = mind.portrait.current(&mind.soul).await?;
+        let held = mind.portrait.current(&mind.soul, person.as_deref()).await?;
         let tools = allowed(&held.tools, work);
-        use_tools(mind, transcript, work, voice, &tools, left_over, &mut ended).await?;
+        use_tools(mind, transcript, work, voice, &tools, left_over, ended).await?;
     }
     for round in 1.. {
-        let held = mind.portrait.current(&mind.soul).await?;
-        transcript.prompted(&held.prompt, mind.now()).await?;
+        let held = mind.portrait.current(&mind.soul, person.as_deref()).await?;
+        let system = ended.pending.prompt(&held.prompt);
+        transcript.prompted(&system, mind.now()).await?;
         let tools = allowed(&held.tools, work);
-        let request = ModelRequest {
-            system: held.prompt.to_string(),
-            messages: transcript.repaired(),
-            tools: tools.clone(),
-        };
+        let request = ModelRequest { system, messages: transcript.repaired(), tools: tools.clone() };
         let answer = tokio::select! {
             answer = ask(mind, &request, voice) => answer?,
             () = cancel.cancelled() => {
                 ended.stop = StopReason::Cancelled;
-                return Ok(ended);
+                return Ok(());
             }
         };
         let next = turn::after(&answer, round);
+        let last_calls = turn::last_calls(&answer, round);
         let said: Vec<_> = answer.blocks.iter().filter_map(Block::as_text).collect();
         if !said.is_empty() {
             ended.text = said.join("\n");
+            ended.pending.hear(&ended.text);
         }
         if !answer.blocks.is_empty() {
             let message = Message { role: Role::Assistant, content: answer.blocks };
             transcript.say(message, None, mind.now()).await?;
         }
         match next {
-            Step::Run(calls) => use_tools(mind, transcript, work, voice, &tools, calls, &mut ended).await?,
+            Step::Run(calls) => use_tools(mind, transcript, work, voice, &tools, calls, ended).await?,
+            Step::End(StopReason::EndTurn, _) if ended.pending.force(round) => {
+                voice.note(objection::FORCED_NOTE);
+                transcript.say_ours(Message::user(objection::FORCED), mind.now()).await?;
+            }
             Step::End(stop, note) => {
+                if !last_calls.is_empty() {
+                    use_tools(mind, transcript, work, voice, &tools, last_calls, ended).await?;
+                }
                 if let Some(note) = note {
                     voice.note(&format!("\n[{note}]\n"));
                 }
                 ended.stop = stop;
-                return Ok(ended);
+                return Ok(());
             }
         }
     }
@@ -181,7 +209,7 @@ async fn use_tools(
                     session: Some(transcript.header.id.clone()),
                     model: mind.provider.model().to_owned(),
                 };
-                use_tool(mind, call_id(&work.request, &id), call).await
+                use_tool(mind, call_id(work.request.as_str(), &id), call).await
             }
         };
         if let Some(written) = &called.written {
@@ -189,6 +217,10 @@ async fn use_tools(
         }
         // what is in her documents may be anybody's who had a hand on the files
         let output = reveal(&called.output).into_owned();
+        if let Some(raised) = &called.objection {
+            let pending = &mut ended.pending;
+            objection::raise(transcript, &work.request, voice, pending, raised, mind.now()).await?;
+        }
         voice.tool_ends(&id, &output, called.failed);
         ended.tools.push(ToolRun { tool: name, failed: called.failed });
         results.push(Block::result(id, output, called.failed));
@@ -214,7 +246,7 @@ async fn use_tool(mind: &Mind, id: RequestId, call: soul::Call) -> Called {
 }
 
 /// The id of a call in the soul, the same in every life that asks for it.
-fn call_id(turn: &RequestId, call: &str) -> RequestId {
+pub(crate) fn call_id(turn: &str, call: &str) -> RequestId {
     let digest = sha256_hex(format!("{turn}:{call}").as_bytes());
     let short: String = digest.chars().take(32).collect();
     RequestId::try_from(short).expect("hexadecimal digits are an id")
@@ -239,10 +271,9 @@ mod tests {
 
     #[test]
     fn a_call_has_one_id_in_every_life() {
-        let turn = RequestId::try_from("abc".to_owned()).unwrap();
-        assert_eq!(call_id(&turn, "call_1_0"), call_id(&turn, "call_1_0"));
-        assert_ne!(call_id(&turn, "call_1_0"), call_id(&turn, "call_1_1"));
-        assert_ne!(call_id(&turn, "call_1_0"), call_id(&RequestId::fresh(), "call_1_0"));
+        assert_eq!(call_id("abc", "call_1_0"), call_id("abc", "call_1_0"));
+        assert_ne!(call_id("abc", "call_1_0"), call_id("abc", "call_1_1"));
+        assert_ne!(call_id("abc", "call_1_0"), call_id(RequestId::fresh().as_str(), "call_1_0"));
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use ipc::acp::StopReason;
 
-use crate::provider::{Block, Completion, Input, Stop};
+use crate::{
+    objection::TOOL,
+    provider::{Block, Completion, Input, Stop},
+};
 
 /// How often a model is asked in one turn. A turn that is not done by then is going in circles.
 pub(crate) const ROUNDS_MAX: u32 = 32;
@@ -44,6 +47,15 @@ pub(crate) fn after(answer: &Completion, round: u32) -> Step {
     }
 }
 
+/// The calls of the last answer of a turn that is cut off for going in circles which are run all the same: what she
+/// objects to is never dropped with the rest.
+pub(crate) fn last_calls(answer: &Completion, round: u32) -> Vec<Call> {
+    if answer.stop != Stop::ToolUse || round < ROUNDS_MAX {
+        return Vec::new();
+    }
+    calls(&answer.blocks).into_iter().filter(|call| call.name == TOOL).collect()
+}
+
 /// The calls among blocks.
 pub(crate) fn calls(blocks: &[Block]) -> Vec<Call> {
     let call = |block: &Block| match block {
@@ -81,5 +93,22 @@ mod tests {
         check(vec![Block::text("hi")], Stop::EndTurn, ROUNDS_MAX, 0, Some((StopReason::EndTurn, false)));
         check(vec![Block::text("hi")], Stop::MaxTokens, 1, 0, Some((StopReason::MaxTokens, true)));
         check(vec![], Stop::Refusal, 1, 0, Some((StopReason::Refusal, true)));
+    }
+
+    #[test]
+    fn an_objection_in_the_last_answer_is_raised_although_nothing_else_runs() {
+        let call = |name: &str| Block::ToolUse {
+            id: name.into(),
+            name: name.into(),
+            input: Input::Object(serde_json::Map::new()),
+        };
+        let check = |stop: Stop, round: u32, expected: &[&str]| {
+            let blocks = vec![call("soul_patch"), call(TOOL)];
+            let last = last_calls(&Completion { blocks, stop, usage: Usage::default() }, round);
+            assert_eq!(last.iter().map(|call| call.name.as_str()).collect::<Vec<_>>(), expected);
+        };
+        check(Stop::ToolUse, ROUNDS_MAX, &[TOOL]);
+        check(Stop::ToolUse, ROUNDS_MAX - 1, &[]);
+        check(Stop::EndTurn, ROUNDS_MAX, &[]);
     }
 }

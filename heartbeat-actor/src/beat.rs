@@ -21,17 +21,20 @@ use crate::{
 };
 
 /// The tools she has in her own time: an allow-list, never "all but".
-const TOOLS: [&str; 9] = [
+const TOOLS: [&str; 10] = [
     "soul_read",
     "soul_history",
     "soul_diff",
     "soul_journal",
     "soul_patch",
     "soul_feel",
+    "soul_object",
     "desire_progress_log",
     "desire_revise",
     "desire_close",
 ];
+/// How the agent's runtime begins what it adds to her words.
+const ADDED: &str = "[lisa] ";
 /// How long the soul may take for one step.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// How much longer than the turn itself its answer may take.
@@ -119,10 +122,11 @@ impl Reach {
     async fn conclude(&self, desire: &Desire, token: &RunToken, pursued: Pursued) -> Beat {
         let session = Some(pursued.session.clone());
         if let Some(error) = pursued.error {
-            return Beat { outcome: Outcome::Failed, session, note: one_line(&error, 300) };
+            let note = with_objection(one_line(&error, 300), &pursued.text);
+            return Beat { outcome: Outcome::Failed, session, note };
         }
         if logged(&pursued) {
-            return Beat { outcome: Outcome::Progressed, session, note: one_line(&pursued.text, 300) };
+            return Beat { outcome: Outcome::Progressed, session, note: told(&pursued.text) };
         }
         let entry = format!(
             "[FALLBACK] This run ended ({}) without an entry. Tools used: {}. Session: {}.",
@@ -137,7 +141,7 @@ impl Reach {
                 format!("she wrote nothing down, and the fallback entry could not be written: {why}")
             }
         };
-        Beat { outcome: Outcome::NoProgress, session, note }
+        Beat { outcome: Outcome::NoProgress, session, note: with_objection(note, &pursued.text) }
     }
 
     async fn log(
@@ -165,6 +169,24 @@ impl Reach {
     }
 }
 
+/// What she said, as a note; what the runtime added about an objection of hers is never cut off with the rest.
+fn told(text: &str) -> String {
+    match text.split_once(ADDED) {
+        Some((hers, _)) => with_objection(one_line(hers, 300), text),
+        None => one_line(text, 300),
+    }
+}
+
+/// A note, with what the runtime added about an objection of hers, where it did.
+fn with_objection(note: String, text: &str) -> String {
+    match text.split_once(ADDED) {
+        Some((_, objection)) => {
+            format!("{note} {}", one_line(&format!("{ADDED}{objection}"), 1000)).trim().to_owned()
+        }
+        None => note,
+    }
+}
+
 fn logged(pursued: &Pursued) -> bool {
     pursued.tools.iter().any(|run| run.tool == "desire_progress_log" && !run.failed)
 }
@@ -182,6 +204,16 @@ fn names(pursued: &Pursued) -> String {
 mod tests {
     use super::*;
     use ipc::contract::agent::ToolRun;
+
+    #[test]
+    fn s21_what_she_objected_to_is_never_cut_off_a_note() {
+        let long = format!("{}\n\n[lisa] She objected: 不行", "word ".repeat(200));
+        assert!(told(&long).ends_with("… [lisa] She objected: 不行"), "{}", told(&long));
+        assert_eq!(told("[lisa] She objected"), "[lisa] She objected");
+        assert_eq!(told("done"), "done");
+        assert_eq!(with_objection("it failed".into(), "x [lisa] y"), "it failed [lisa] y");
+        assert_eq!(with_objection("it failed".into(), "x"), "it failed");
+    }
 
     #[test]
     fn t09_progress_is_an_entry_that_was_taken_and_nothing_else() {

@@ -15,10 +15,14 @@ pub(crate) fn pursuit(desire: &Desire, now: &ZonedDateTime) -> String {
     let _ = write!(prompt, "\n## what you wanted\n\n{}\n\n## why\n\n{}\n", desire.what, desire.why);
     let plan = desire.heartbeat.as_deref().unwrap_or("(you have written no plan yet)");
     let _ = write!(prompt, "\n## heartbeat plan\n\n{plan}\n");
-    if desire.progress.is_empty() {
+    let earlier = desire.earlier.as_deref().filter(|earlier| !earlier.trim().is_empty());
+    if desire.progress.is_empty() && earlier.is_none() {
         prompt.push_str("\nThis is the first heartbeat on this desire.\n");
     } else {
         prompt.push_str("\n## progress so far (your own past entries, oldest first)\n");
+        if let Some(earlier) = earlier {
+            let _ = write!(prompt, "\n### before these entries, condensed\n\n{}\n", earlier.trim());
+        }
         for entry in &desire.progress {
             let _ = write!(prompt, "\n### {}\n\n{}\n", entry.at, entry.text);
         }
@@ -64,8 +68,13 @@ mod tests {
             assert!(said.contains(part), "{part} is not in {said}");
         }
         let progress = vec![Progress { at: "2026-11-29T00:00:00Z".into(), text: "read chapter 1".into() }];
-        let later = pursuit(&Desire { progress, ..first }, &now);
+        let later = pursuit(&Desire { progress: progress.clone(), ..first.clone() }, &now);
         assert!(later.contains("## progress so far (your own past entries, oldest first)\n\n### 2026-11-29T00:00:00Z\n\nread chapter 1\n"), "{later}");
         assert!(!later.contains("first heartbeat"));
+        let earlier = Some("chose a book\n".to_owned());
+        let condensed = pursuit(&Desire { progress, earlier: earlier.clone(), ..first.clone() }, &now);
+        assert!(condensed.contains("oldest first)\n\n### before these entries, condensed\n\nchose a book\n\n### 2026-11-29T00:00:00Z\n"), "{condensed}");
+        let alone = pursuit(&Desire { earlier, ..first }, &now);
+        assert!(alone.contains("chose a book") && !alone.contains("first heartbeat"), "{alone}");
     }
 }

@@ -242,6 +242,9 @@ impl Config {
             let why = "`after` and `turn_max` must be above zero; `enabled = false` turns it off";
             return wrong("reflect", why.into());
         }
+        if let Some(Err(why)) = config.person.as_deref().map(crate::person::check) {
+            return wrong("person", why);
+        }
         if config.model.silence_max.is_some_and(|silence| !silence.is_positive()) {
             return wrong("model.silence_max", "it must be above zero, as in `2m`".into());
         }
@@ -296,6 +299,7 @@ mod tests {
         check("[model]\nsilence_max = \"0s\"", "model.silence_max");
         check("[gates]\nrefuse_below = 1.5", "refuse_below");
         check("[gates]\nhalf_life = \"0s\"", "gates.half_life");
+        check("person = \"../anna\"", "person");
         check("[reflect]\nafter = \"-1m\"", "reflect");
     }
 

@@ -27,6 +27,7 @@ pub mod home;
 pub mod id;
 pub mod lines;
 pub mod log;
+pub mod person;
 pub mod reveal;
 pub mod server;
 pub mod text;

@@ -140,7 +140,7 @@ fn flag_tags(chars: &[char], at: usize) -> usize {
 
 /// Whether a character is there without being seen.
 fn is_unseen(c: char) -> bool {
-    (c.is_control() && !matches!(c, '\n' | '\t' | '\r'))
+    (c.is_control() && !matches!(c, '\n' | '\t'))
         || is_direction(c)
         || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
             | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{206f}'
@@ -150,7 +150,12 @@ fn is_unseen(c: char) -> bool {
 
 /// Whether the characters around it need one that is not seen, to be written at all.
 fn is_needed(before: Option<char>, c: char, after: Option<char>) -> bool {
-    let (Some(before), after) = (before, after.unwrap_or(' ')) else { return false };
+    let after = after.unwrap_or(' ');
+    if c == '\r' {
+        // half of a line's end; alone it would be one for some readers and none for others
+        return after == '\n';
+    }
+    let Some(before) = before else { return false };
     match c {
         // how an emoji looks, and which form of an ideograph is meant
         '\u{fe0e}' | '\u{fe0f}' => is_pictogram(before) || matches!(before, '#' | '*' | '0'..='9'),
@@ -199,6 +204,7 @@ mod tests {
         check("\u{feff}# title", "⟨U+FEFF⟩# title");
         check("a\u{2028}b\u{1b}[2J", "a⟨U+2028⟩b⟨U+001B⟩[2J");
         check("a\u{200d}b", "a⟨U+200D⟩b");
+        check("a\rb\r\n", "a⟨U+000D⟩b\r\n");
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! Counting and cutting text as a reader sees it: characters are Unicode scalar values, cuts fall between graphemes.
 
+mod alike;
+
 use unicode_segmentation::UnicodeSegmentation;
+
+pub use alike::{SAME_REQUEST, alike, is_unspaced};
 
 /// How many characters (Unicode scalar values) `text` has; the unit of every budget.
 pub fn chars(text: &str) -> usize {

@@ -50,6 +50,18 @@ impl Catalog {
         model: &str,
         now: &ZonedDateTime,
     ) -> Result<Header, SessionError> {
+        self.create_with(None, kind, cwd, model, now)
+    }
+
+    /// Makes a session with a person.
+    pub(crate) fn create_with(
+        &self,
+        person: Option<String>,
+        kind: Kind,
+        cwd: &str,
+        model: &str,
+        now: &ZonedDateTime,
+    ) -> Result<Header, SessionError> {
         ipc::endpoint::private_folder(&self.0).map_err(|error| {
             SessionError::io("make the folder for", &self.0)(std::io::Error::other(error))
         })?;
@@ -61,6 +73,7 @@ impl Catalog {
             cwd: cwd.to_owned(),
             model: model.to_owned(),
             kind: Some(kind),
+            person,
             rest: [("sandboxMode".to_owned(), "off".into())].into_iter().collect(),
         };
         file::create(&self.path(&id)?, header.clone())?;
@@ -107,7 +120,7 @@ fn listed(modified: SystemTime, path: &Path) -> Option<Listed> {
         return None;
     }
     let title = entries.find_map(|entry| match entry {
-        Entry::Message { message, .. } if message.role == Role::User => {
+        Entry::Message { message, from: None, .. } if message.role == Role::User => {
             message.content.iter().find_map(Block::as_text).map(title_of)
         }
         _ => None,

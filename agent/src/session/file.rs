@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ipc::lines;
+use ipc::{contract::soul, lines};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -58,6 +58,9 @@ pub(crate) struct Header {
     /// person names them, but not taken for the newest one by themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) kind: Option<Kind>,
+    /// Whom she talks with: the name of their page in `relationships/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) person: Option<String>,
     /// Whatever else a first line says.
     #[serde(flatten)]
     pub(crate) rest: Map<String, Value>,
@@ -71,6 +74,14 @@ pub(crate) enum Kind {
     Chat,
     /// Her own time.
     Heartbeat,
+}
+
+/// Who else puts a message into a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Speaker {
+    /// This process, in its own name: nobody's words.
+    Runtime,
 }
 
 /// One line.
@@ -88,6 +99,27 @@ pub(crate) enum Entry {
         /// The request that brought it, on the message that begins a turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request: Option<String>,
+        /// Who put it there, where that was neither a person nor a model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<Speaker>,
+    },
+    /// She objected; written behind the call that did it.
+    Objection {
+        /// When.
+        ts: Timestamp,
+        /// In whose turn.
+        request: String,
+        /// To what, and why.
+        objection: Box<soul::Objection>,
+    },
+    /// A person was told of an objection.
+    Surfaced {
+        /// When.
+        ts: Timestamp,
+        /// In whose turn.
+        request: String,
+        /// Of which, and by whom.
+        surfaced: soul::Surfaced,
     },
     /// The system prompt was another from here on.
     Prompt {
@@ -152,7 +184,7 @@ mod tests {
     use serde_json::json;
 
     fn message(text: &str) -> Entry {
-        Entry::Message { ts: Timestamp::UNIX_EPOCH, message: Message::user(text), request: None }
+        Entry::Message { ts: Timestamp::UNIX_EPOCH, message: Message::user(text), request: None, from: None }
     }
 
     fn header() -> Header {

@@ -3,6 +3,9 @@
 //! ```text
 //!  {"type":"session", id, version, startedAt, cwd, model, …}      the first line
 //!  {"type":"message", ts, message, request?}                      what was said, in the shape of the original
+//!  {"type":"message", ts, message, from:"runtime"}                ours: what neither a person nor a model said
+//!  {"type":"objection", ts, request, objection}                   ours: she objected in the turn of this request
+//!  {"type":"surfaced", ts, request, surfaced}                     ours: a person was told of an objection
 //!  {"type":"prompt", ts, fingerprint, text, reason}               the system prompt, whenever it changed
 //!  {"type":"turn_end", ts, request, stop_reason, error?}          ours: the turn of this request is over
 //! ```
@@ -10,6 +13,7 @@
 //! A line that is no JSON (a torn one) and a line of a type unknown here are passed over; an appended line never
 //! continues a torn one.
 
+mod aside;
 mod catalog;
 mod file;
 mod transcript;

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, path::PathBuf};
 use ipc::id::RequestId;
 use jiff::Timestamp;
 
-use super::file::{self, Entry, Header, SessionError};
+use super::{
+    aside::Asides,
+    file::{self, Entry, Header, SessionError},
+};
 use crate::provider::{Block, Message, Role};
 
 /// What a tool call is told whose result was lost with the process that waited for it.
@@ -22,6 +25,7 @@ pub(crate) struct Transcript {
     pub(crate) messages: Vec<Message>,
     turns: BTreeMap<String, TurnState>,
     prompt: Option<String>,
+    pub(super) asides: Asides,
 }
 
 /// How far the turn of a request has come.
@@ -45,8 +49,14 @@ impl Transcript {
         let Some(Entry::Session(header)) = entries.next() else {
             return Err(SessionError::NoHeader { path });
         };
-        let mut transcript =
-            Self { path, header, messages: Vec::new(), turns: BTreeMap::new(), prompt: None };
+        let mut transcript = Self {
+            path,
+            header,
+            messages: Vec::new(),
+            turns: BTreeMap::new(),
+            prompt: None,
+            asides: Asides::default(),
+        };
         for entry in entries {
             transcript.fold(entry);
         }
@@ -56,13 +66,18 @@ impl Transcript {
     fn fold(&mut self, entry: Entry) {
         match entry {
             Entry::Session(_) => {}
-            Entry::Message { message, request, .. } => {
+            Entry::Message { message, request, from, .. } => {
+                self.asides.message(self.messages.len(), request.as_deref(), from);
                 if let Some(request) = request {
                     self.turns.insert(request, TurnState::Open);
                 }
                 self.messages.push(message);
             }
             Entry::Prompt { fingerprint, .. } => self.prompt = Some(fingerprint),
+            Entry::Objection { request, objection, .. } => {
+                self.asides.raised(self.messages.len(), request, *objection);
+            }
+            Entry::Surfaced { request, surfaced, .. } => self.asides.told(request, surfaced),
             Entry::TurnEnd { request, stop_reason, error, .. } => {
                 self.turns.insert(request, TurnState::Ended { stop_reason, error });
             }
@@ -83,8 +98,8 @@ impl Transcript {
     ) -> Result<(), SessionError> {
         // what a person said is on the disk before anything is done about it
         let durable = request.is_some();
-        self.write(Entry::Message { ts, message, request: request.map(|id| id.as_str().to_owned()) }, durable)
-            .await
+        let request = request.map(|id| id.as_str().to_owned());
+        self.write(Entry::Message { ts, message, request, from: None }, durable).await
     }
 
     /// Writes the system prompt down when it is not the one before.
@@ -115,7 +130,7 @@ impl Transcript {
         self.write(entry, true).await
     }
 
-    async fn write(&mut self, entry: Entry, durable: bool) -> Result<(), SessionError> {
+    pub(super) async fn write(&mut self, entry: Entry, durable: bool) -> Result<(), SessionError> {
         let path = self.path.clone();
         let writing =
             tokio::task::spawn_blocking(move || file::append(&path, &entry, durable).map(|()| entry));
@@ -207,6 +222,7 @@ mod tests {
             messages: serde_json::from_value(messages).unwrap(),
             turns: BTreeMap::new(),
             prompt: None,
+            asides: Asides::default(),
         }
     }
 

@@ -16,6 +16,8 @@ pub(crate) enum Answer {
     Says(String),
     /// With words, streamed a piece at a time with a pause before each.
     SaysSlowly { text: String, pause: Duration },
+    /// With words, streamed, and then an end of this kind (`length`, `content_filter`).
+    Ends(String, &'static str),
     /// With calls of tools: name and input.
     Calls(Vec<(&'static str, Value)>),
     /// With the beginning of an answer, and then the connection ends.
@@ -159,6 +161,13 @@ fn write(mut out: TcpStream, answer: Answer) -> std::io::Result<()> {
                 event(&mut out, json!({"content": piece}), None)?;
             }
             end(&mut out, "stop")
+        }
+        Answer::Ends(text, finish) => {
+            out.write_all(stream.as_bytes())?;
+            for piece in pieces(&text) {
+                event(&mut out, json!({"content": piece}), None)?;
+            }
+            end(&mut out, finish)
         }
         Answer::Calls(calls) => {
             out.write_all(stream.as_bytes())?;
