@@ -40,13 +40,9 @@ pub(crate) fn quoted(source: &str, words: &str) -> String {
     text
 }
 
-/// Whether what goes into the self stems from outside, in the conversation as it stands.
-pub(crate) fn stems(conversation: &[Message], input: &Value) -> bool {
-    let begins = |message: &Message| {
-        message.role == Role::User && message.content.iter().any(|block| matches!(block, Block::Text { .. }))
-    };
-    let turn = conversation.iter().rposition(begins).unwrap_or(0);
-    let (earlier, now) = conversation.split_at(turn);
+/// Whether what goes into the self stems from outside, in a conversation whose turn begins with the message at `turn`.
+pub(crate) fn stems(conversation: &[Message], turn: usize, input: &Value) -> bool {
+    let (earlier, now) = conversation.split_at(turn.min(conversation.len()));
     if now.iter().any(|message| !words_from_outside(message).is_empty()) {
         return true;
     }
@@ -148,12 +144,12 @@ mod tests {
     fn in_the_turn_they_come_in_everything_written_counts_as_theirs() {
         let said = format!("what is this?\n{}", quoted("file:///n.md", PAGE));
         let turn = conversation(json!([user("hello"), reply("hi"), user(&said)]));
-        assert!(stems(&turn, &json!({"content": "my own words"})));
+        assert!(stems(&turn, 2, &json!({"content": "my own words"})));
         let call = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "fetch", "input": {}}]});
         let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": quoted("https://x", "hi")}]});
         let turn = conversation(json!([user("look"), call, result]));
-        assert!(stems(&turn, &json!({"content": "my own words"})), "a tool's words too");
-        assert!(!stems(&conversation(json!([user("be yourself")])), &json!({"content": PAGE})));
+        assert!(stems(&turn, 0, &json!({"content": "my own words"})), "a tool's words too");
+        assert!(!stems(&conversation(json!([user("be yourself")])), 0, &json!({"content": PAGE})));
     }
 
     #[test]
@@ -162,7 +158,7 @@ mod tests {
         let later = conversation(json!([user(&said), reply("I see."), user("remember that")]));
         let check = |text: &str, is_theirs: bool| {
             assert_eq!(
-                stems(&later, &json!({"field": "identity", "list": [{"content": text}]})),
+                stems(&later, 2, &json!({"field": "identity", "list": [{"content": text}]})),
                 is_theirs,
                 "{text}"
             );

@@ -185,6 +185,8 @@ async fn use_tools(
     calls: Vec<Call>,
     ended: &mut Ended,
 ) -> Result<(), TurnError> {
+    // a turn whose beginning is not known is all of the conversation: too much is marked then, and nothing too little
+    let begin = transcript.begin(&work.request).unwrap_or(0);
     let mut results = Vec::new();
     for call in calls {
         let Call { id, name, input } = call;
@@ -203,7 +205,7 @@ async fn use_tools(
                 let input = Value::Object(input);
                 let call = soul::Call {
                     tool: name.clone(),
-                    outside: tool.writes && outside::stems(&transcript.messages, &input),
+                    outside: tool.writes && outside::stems(&transcript.messages, begin, &input),
                     input,
                     run: work.run.clone(),
                     session: Some(transcript.header.id.clone()),

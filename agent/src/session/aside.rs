@@ -73,10 +73,15 @@ impl Transcript {
         self.asides.ours.contains(&at)
     }
 
+    /// Which message began the turn of a request.
+    pub(crate) fn begin(&self, request: &RequestId) -> Option<usize> {
+        self.asides.begins.get(request.as_str()).copied()
+    }
+
     /// What was said that began the turn of a request.
     pub(crate) fn asked(&self, request: &RequestId) -> String {
-        let begin = self.asides.begins.get(request.as_str());
-        begin.and_then(|at| self.messages.get(*at)).map(Message::text).unwrap_or_default()
+        let begin = self.begin(request);
+        begin.and_then(|at| self.messages.get(at)).map(Message::text).unwrap_or_default()
     }
 
     /// How often the runtime has made her go on in the turn of a request.
