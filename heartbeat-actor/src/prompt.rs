@@ -18,6 +18,9 @@ pub(crate) fn pursuit(desire: &Desire, now: &ZonedDateTime) -> String {
     if desire.progress.is_empty() {
         prompt.push_str("\nThis is the first heartbeat on this desire.\n");
     } else {
+        if let Some(earlier) = &desire.earlier {
+            let _ = write!(prompt, "\n## before that (condensed by you)\n\n{earlier}\n");
+        }
         prompt.push_str("\n## progress so far (your own past entries, oldest first)\n");
         for entry in &desire.progress {
             let _ = write!(prompt, "\n### {}\n\n{}\n", entry.at, entry.text);
@@ -64,8 +67,14 @@ mod tests {
             assert!(said.contains(part), "{part} is not in {said}");
         }
         let progress = vec![Progress { at: "2026-11-29T00:00:00Z".into(), text: "read chapter 1".into() }];
-        let later = pursuit(&Desire { progress, ..first }, &now);
+        let later_desire = Desire { progress, ..first };
+        let later = pursuit(&later_desire, &now);
         assert!(later.contains("## progress so far (your own past entries, oldest first)\n\n### 2026-11-29T00:00:00Z\n\nread chapter 1\n"), "{later}");
-        assert!(!later.contains("first heartbeat"));
+        assert!(!later.contains("first heartbeat") && !later.contains("before that"));
+        let condensed = pursuit(&Desire { earlier: Some("read the foreword".into()), ..later_desire }, &now);
+        assert!(
+            condensed.contains("## before that (condensed by you)\n\nread the foreword\n\n## progress"),
+            "{condensed}"
+        );
     }
 }
