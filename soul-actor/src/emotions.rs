@@ -122,14 +122,18 @@ pub(crate) fn name(given: &str) -> Result<String, String> {
     }
 }
 
-/// A trigger in which nobody speaks is refused: a feeling has a cause in her own words.
+/// A trigger in which nobody speaks is refused: a feeling has a cause in her own words. Of scripts whose words are not
+/// known here nothing is asked but words.
 pub(crate) fn trigger(given: String) -> Result<String, String> {
     let lower = given.to_lowercase().replace('\u{2019}', "'");
     let words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'');
     // `I'm`, `I've`, `me'll`
     let says = |word: &str| FIRST_PERSON.contains(&word.split('\'').next().unwrap_or_default());
     let speaks = words.into_iter().any(says) || FIRST_PERSON_WITHIN.iter().any(|word| lower.contains(word));
-    if speaks {
+    let is_known =
+        |c: char| c.is_ascii_alphabetic() || matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}');
+    let is_foreign = !lower.contains(is_known) && lower.contains(char::is_alphabetic);
+    if speaks || is_foreign {
         return Ok(given);
     }
     Err("`trigger` must say in the first person what moved you, as in `I read her letter twice and understood it` or `我读懂了她的信`".to_owned())

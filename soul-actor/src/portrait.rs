@@ -162,7 +162,9 @@ impl Reader<'_> {
         let mut entries = entries::read(Log::Progress(slug.as_str()), &text);
         let shown = entries.split_off(entries.len().saturating_sub(held::PROGRESS_SHOWN_MAX));
         let progress = shown.into_iter().map(|entry| Progress { at: entry.at, text: entry.text }).collect();
-        Pursuit { earlier: entries::earlier(&text), progress }
+        // what she condenses is within this; what somebody wrote by hand need not be
+        let within = |text: String| ipc::text::prefix(&text, entries::SUMMARIES_CHARS_MAX).to_owned();
+        Pursuit { earlier: entries::earlier(&text).map(within), progress }
     }
 
     fn emotions(&mut self) -> Vec<Feeling> {

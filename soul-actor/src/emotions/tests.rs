@@ -61,7 +61,7 @@ fn e5_what_is_negative_rises_towards_nothing() {
 }
 
 #[test]
-fn e6_events_and_rates_outlive_the_fading() {
+fn e6_failure_5_events_and_rates_outlive_the_fading() {
     let (once, _) = felt(&file(0.8, Some(0.25)), "awe", 0.1, after(1));
     let (_, twice) = felt(&once, "curiosity", 0.1, after(100));
     assert_eq!(twice["events"].as_array().unwrap().len(), 2);
@@ -69,7 +69,7 @@ fn e6_events_and_rates_outlive_the_fading() {
 }
 
 #[test]
-fn e7_a_change_is_added_to_what_is_left_and_not_to_what_was() {
+fn e7_failure_4_a_change_is_added_to_what_is_left_and_not_to_what_was() {
     let (_, read) = felt(&file(0.8, Some(0.5)), "awe", 0.1, after(24));
     near(read["values"]["awe"].as_f64().unwrap(), 0.8 * (-0.5_f64).exp() + 0.1);
     assert_eq!(read["updatedAt"], json!("2026-12-01T12:00:00.000Z"));
@@ -100,9 +100,8 @@ fn a_clock_that_lies_makes_nothing_stronger() {
     near(Emotions::read(unstamped.as_bytes()).unwrap().faded(after(1000))[0].1, 0.5);
 }
 
-/// Failure 12: a file that is not there has not been fading since 1970.
 #[test]
-fn a_file_that_is_missing_begins_with_the_defaults_of_now() {
+fn failure_12_a_file_that_is_missing_begins_with_the_defaults_of_now() {
     let felt = feel(None, &change("curiosity", 0.1, "I read"), at(NOW)).unwrap();
     near(felt.before, 0.6);
     near(felt.after, 0.7);
@@ -117,9 +116,8 @@ fn a_file_that_is_missing_begins_with_the_defaults_of_now() {
     ));
 }
 
-/// Failure 17: what others keep in the file is theirs.
 #[test]
-fn unknown_fields_survive_where_they_stand_and_old_files_grow_their_events() {
+fn failure_17_unknown_fields_survive_where_they_stand_and_old_files_grow_their_events() {
     let old = "{\n\t\"mood\" : {\"a\": 1.50e1},\n\t\"values\": { \"Awe\": 0.5, \"x y\":1e-1 },\n\t\"decay\": {\"x y\": 0},\n\t\"updatedAt\": \"2026-11-30T12:00:00.000Z\"\n}\n";
     let (text, _) = felt(old, "awe", 0.25, at(NOW));
     assert_eq!(
@@ -152,9 +150,8 @@ fn the_last_fifty_events_are_kept() {
     );
 }
 
-/// Failure 17: a torn file may hold a trail.
 #[test]
-fn a_file_that_cannot_be_read_is_named_and_not_replaced() {
+fn failure_17_a_file_that_cannot_be_read_is_named_and_not_replaced() {
     for broken in [
         "",
         "torn",
@@ -211,10 +208,11 @@ fn a_trigger_speaks_in_the_first_person() {
         "她信任我",
         "咱们一起笑了",
         "私は読んだ",
+        "Я прочитал",
     ] {
         assert_eq!(trigger(hers.to_owned()).as_deref(), Ok(hers));
     }
-    for nobodys in ["the test passed", "mining is hard", "用户说了谢谢", "imminent", "", "她很高兴"]
+    for nobodys in ["the test passed", "mining is hard", "用户说了谢谢", "imminent", "", "42 — !", "她很高兴"]
     {
         let said = trigger(nobodys.to_owned()).unwrap_err();
         assert!(said.contains("first person") && said.contains("我读懂了她的信"), "{nobodys}: {said}");

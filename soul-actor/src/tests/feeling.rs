@@ -78,6 +78,28 @@ fn a_feeling_has_a_cause_that_history_keeps_and_the_prompt_shows_its_value() {
 }
 
 #[test]
+fn failure_13_a_feeling_of_a_reflection_fades_first_as_any_other_and_a_mirror_feels_nothing() {
+    run(async {
+        let world = World::new();
+        let life = world.born().await;
+        *world.now.lock().unwrap() = "2026-12-02T22:30:00Z".parse().unwrap();
+        let input = json!({"emotion": "awe", "delta": 0.5, "trigger": "I saw how far we came"});
+        for kind in [RunKind::Examen, RunKind::Dream] {
+            let called = life.in_run(kind, "soul_feel", input.clone()).await;
+            assert!(called.failed && called.written.is_none(), "{kind:?}: {}", called.output);
+        }
+        let called = life.in_run(RunKind::Reflect, "soul_feel", input).await;
+        assert!(!called.failed, "{}", called.output);
+        let feelings = life.snapshot().await.emotions;
+        let awe = feelings.iter().find(|feeling| feeling.name == "awe").unwrap().value;
+        assert!((awe - (0.2 * (-0.4_f64).exp() + 0.5)).abs() < 1e-9, "{awe}");
+        let history = life.call("soul_history", json!({"field": "emotions"})).await.output;
+        assert!(history.contains("feel: emotions.json via reflect"), "{history}");
+        life.soul.stop().await;
+    });
+}
+
+#[test]
 fn what_is_no_feeling_is_refused_with_what_to_do() {
     run(async {
         let world = World::new();

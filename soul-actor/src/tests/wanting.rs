@@ -23,7 +23,7 @@ impl Life {
         }
     }
 
-    async fn run_of(&self, kind: RunKind) -> RunToken {
+    pub(super) async fn run_of(&self, kind: RunKind) -> RunToken {
         let client = if kind == RunKind::Reflect { &self.agent } else { &self.heartbeat };
         match client.ask(&Request::OpenRun { kind, task: "session:s1".into() }, PATIENCE).await.unwrap() {
             Reply::RunOpened { run } => run,
@@ -31,7 +31,7 @@ impl Life {
         }
     }
 
-    async fn in_run(&self, kind: RunKind, tool: &str, input: Value) -> Called {
+    pub(super) async fn in_run(&self, kind: RunKind, tool: &str, input: Value) -> Called {
         let run = self.run_of(kind).await;
         self.call_as(&RequestId::fresh(), Some(run), tool, input).await
     }
