@@ -6,7 +6,8 @@ use crate::stage::{Answer, Model, World, eventually, secs};
 
 const DESIRE: &str = "I want you to learn the names of the winds";
 
-fn desire_of(world: &World) -> String {
+/// The slug of the one desire there is.
+pub(crate) fn desire_of(world: &World) -> String {
     let snapshot = world.lisa(&["soul", "--json"]).json();
     let desires = snapshot["desires"].as_array().unwrap_or_else(|| panic!("{snapshot}"));
     desires[0]["slug"].as_str().unwrap().to_owned()

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{Answer, Model, Reply, World, eventually, pause, resume, secs};
+use crate::{
+    heartbeat::desire_of,
+    stage::{Answer, Model, Reply, World, eventually, pause, resume, secs},
+};
 
 const REASON: &str = "I do not write to people behind their back. They trust me.";
 
@@ -326,7 +329,7 @@ fn s21_in_her_own_time_it_stands_in_the_text_of_the_run() {
         world.lisa(&["down"]).ok();
         std::fs::write(world.home().join("config.toml"), model.config()).unwrap();
         world.up();
-        let ran = world.lisa(&["heartbeat", "run", "--json"]).json();
+        let ran = world.lisa(&["heartbeat", "run", &desire_of(&world), "--json"]).json();
         let session = ran["runs"][0]["session"].as_str().unwrap_or_else(|| panic!("{ran}"));
         let lines = session_of(&world, session);
         let last = lines.iter().rfind(|line| line["type"] == "message").unwrap();

@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::stage::{Answer, Model, World, eventually, secs};
+use crate::{
+    heartbeat::desire_of,
+    stage::{Answer, Model, World, eventually, secs},
+};
 
 fn system(request: &Value) -> &str {
     request["messages"][0]["content"].as_str().unwrap()
@@ -152,7 +155,7 @@ fn s111_her_own_time_sees_what_changed() {
     let before = newest(&model);
     std::fs::write(world.home().join("soul/identity.md"), "a heron\n").unwrap();
     taken_in(&world, "identity.md", 2);
-    let ran = world.lisa(&["heartbeat", "run", "--json"]).json();
+    let ran = world.lisa(&["heartbeat", "run", &desire_of(&world), "--json"]).json();
     let requests = model.requests();
     let beat = requests.iter().find(|request| request.to_string().contains("[heartbeat] desire:"));
     let beat = system(beat.unwrap_or_else(|| panic!("{ran}")));
