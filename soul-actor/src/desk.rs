@@ -8,6 +8,7 @@
 //! a person asks for (why, roll-back, check) and what a person did (edits from outside) is in `deeds`.
 
 mod deeds;
+mod looking_back;
 mod migrating;
 #[cfg(test)]
 mod stage;
@@ -388,6 +389,7 @@ impl Desk {
                 return Err(UNBORN.to_owned().into());
             }
             self.unhindered()?;
+            let session = self.session_of(grant, call, deed(&wish), now)?;
             let _held = self.neighbour.make_way(self.repository.root(), neighbour::now())?;
             let plan = match wish {
                 Wish::Rollback { target, why } => {
@@ -400,7 +402,7 @@ impl Desk {
             let (signed, origin) = grant.signature(tool.name());
             let mut message = Message::of(plan.op, &plan.path, &signed, origin);
             message.why.clone_from(&plan.why);
-            (message.session, message.model) = (call.session.clone(), Some(call.model.clone()));
+            (message.session, message.model) = (session, Some(call.model.clone()));
             message.request = Some(id.clone());
             let called = self.write(plan, &message, now).inspect_err(|_| self.answered.doubt())?;
             self.keep(id, &called);
