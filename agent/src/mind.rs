@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ipc::{
     client::{Client, News},
+    config::Reflect,
     contract::{
         agent::Agent,
         soul::{Notice, Soul},
@@ -24,6 +25,10 @@ pub(crate) struct Mind {
     pub(crate) notices: Notices<Agent>,
     pub(crate) clock: fn() -> Timestamp,
     pub(crate) zone: TimeZone,
+    /// When she looks back on a conversation.
+    pub(crate) reflect: Reflect,
+    /// From how many objections in seven days on she is asked to think about them.
+    pub(crate) objections_a_week: u32,
     /// Held while a birth is under way: there is one at a time. True once she is known to be born.
     pub(crate) born: Mutex<bool>,
 }

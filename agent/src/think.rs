@@ -50,6 +50,8 @@ pub(crate) struct Work {
     pub(crate) run: Option<RunToken>,
     /// The tools it may use; all without.
     pub(crate) tools: Option<Vec<String>>,
+    /// How often the model may be asked.
+    pub(crate) rounds_max: u32,
 }
 
 /// How a turn ended.
@@ -104,7 +106,7 @@ pub(crate) async fn run(
                 return Ok(ended);
             }
         };
-        let next = turn::after(&answer, round);
+        let next = turn::after(&answer, round, work.rounds_max);
         let said: Vec<_> = answer.blocks.iter().filter_map(Block::as_text).collect();
         if !said.is_empty() {
             ended.text = said.join("\n");

@@ -24,12 +24,12 @@ pub(crate) enum Step {
     End(StopReason, Option<&'static str>),
 }
 
-/// Decides after the `round`-th answer of a turn, counted from 1.
-pub(crate) fn after(answer: &Completion, round: u32) -> Step {
+/// Decides after the `round`-th answer of a turn, counted from 1, that may have `rounds_max` of them.
+pub(crate) fn after(answer: &Completion, round: u32, rounds_max: u32) -> Step {
     match answer.stop {
-        Stop::ToolUse if round >= ROUNDS_MAX => Step::End(
+        Stop::ToolUse if round >= rounds_max => Step::End(
             StopReason::MaxTurnRequests,
-            Some("the turn was ended after 32 steps; say \"go on\" to let it continue"),
+            Some("the turn was ended after as many steps as one may have; say \"go on\" to let it continue"),
         ),
         Stop::ToolUse => Step::Run(calls(&answer.blocks)),
         Stop::EndTurn if answer.blocks.is_empty() => {
@@ -67,7 +67,7 @@ mod tests {
         let check =
             |blocks: Vec<Block>, stop: Stop, round: u32, run: usize, end: Option<(StopReason, bool)>| {
                 let answer = Completion { blocks, stop, usage: Usage::default() };
-                match after(&answer, round) {
+                match after(&answer, round, ROUNDS_MAX) {
                     Step::Run(calls) => assert_eq!((calls.len(), end), (run, None)),
                     Step::End(reason, said) => assert_eq!(Some((reason, said.is_some())), end),
                 }

@@ -4,6 +4,7 @@
 //!  {"type":"session", id, version, startedAt, cwd, model, …}      the first line
 //!  {"type":"message", ts, message, request?}                      what was said, in the shape of the original
 //!  {"type":"prompt", ts, fingerprint, text, reason}               the system prompt, whenever it changed
+//!  {"type":"reflecting", …}  {"type":"reflection", ts, summary, …}  ours and the original's: `reflection` says more
 //!  {"type":"turn_end", ts, request, stop_reason, error?}          ours: the turn of this request is over
 //! ```
 //!
@@ -12,8 +13,10 @@
 
 mod catalog;
 mod file;
+mod reflection;
 mod transcript;
 
-pub(crate) use catalog::Catalog;
+pub(crate) use catalog::{Catalog, Listed};
 pub(crate) use file::{Header, Kind, SessionError};
+pub(crate) use reflection::{Begun, Record};
 pub(crate) use transcript::{Transcript, TurnState};

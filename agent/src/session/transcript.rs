@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, path::PathBuf};
 use ipc::id::RequestId;
 use jiff::Timestamp;
 
-use super::file::{self, Entry, Header, SessionError};
+use super::{
+    file::{self, Entry, Header, SessionError},
+    reflection::{Begun, Record, Watermark},
+};
 use crate::provider::{Block, Message, Role};
 
 /// What a tool call is told whose result was lost with the process that waited for it.
@@ -20,6 +23,8 @@ pub(crate) struct Transcript {
     pub(crate) header: Header,
     /// What was said, oldest first.
     pub(crate) messages: Vec<Message>,
+    /// How far the looking back on it went.
+    pub(crate) watermark: Watermark,
     turns: BTreeMap<String, TurnState>,
     prompt: Option<String>,
 }
@@ -45,8 +50,14 @@ impl Transcript {
         let Some(Entry::Session(header)) = entries.next() else {
             return Err(SessionError::NoHeader { path });
         };
-        let mut transcript =
-            Self { path, header, messages: Vec::new(), turns: BTreeMap::new(), prompt: None };
+        let mut transcript = Self {
+            path,
+            header,
+            messages: Vec::new(),
+            watermark: Watermark::default(),
+            turns: BTreeMap::new(),
+            prompt: None,
+        };
         for entry in entries {
             transcript.fold(entry);
         }
@@ -62,6 +73,8 @@ impl Transcript {
                 }
                 self.messages.push(message);
             }
+            Entry::Reflecting(begun) => self.watermark.begin(begun),
+            Entry::Reflection(record) => self.watermark.end(&record, self.messages.len()),
             Entry::Prompt { fingerprint, .. } => self.prompt = Some(fingerprint),
             Entry::TurnEnd { request, stop_reason, error, .. } => {
                 self.turns.insert(request, TurnState::Ended { stop_reason, error });
@@ -113,6 +126,16 @@ impl Transcript {
             error: error.map(str::to_owned),
         };
         self.write(entry, true).await
+    }
+
+    /// Writes down that looking back on this session begins.
+    pub(crate) async fn reflecting(&mut self, begun: Begun) -> Result<(), SessionError> {
+        self.write(Entry::Reflecting(begun), true).await
+    }
+
+    /// Writes down that looking back on this session is over.
+    pub(crate) async fn reflected(&mut self, record: Record) -> Result<(), SessionError> {
+        self.write(Entry::Reflection(record), true).await
     }
 
     async fn write(&mut self, entry: Entry, durable: bool) -> Result<(), SessionError> {
@@ -205,6 +228,7 @@ mod tests {
             path: PathBuf::new(),
             header: serde_json::from_value(json!({"id": "s", "version": 2, "startedAt": "x"})).unwrap(),
             messages: serde_json::from_value(messages).unwrap(),
+            watermark: Watermark::default(),
             turns: BTreeMap::new(),
             prompt: None,
         }

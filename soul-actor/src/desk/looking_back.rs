@@ -109,7 +109,8 @@ mod tests {
         let other = open(&mut desk, "session:s2");
         assert!(!write(&mut desk, &other, "purpose", "To look back.").failed);
         assert!(!called(ask(&mut desk, Role::Agent, patch(None, "identity", "I talk."))).failed);
-        let trailers = stage.git(&["log", "--format=%(trailers:key=Session,valueonly)", "-1", "--", "purpose.md"]);
+        let trailers =
+            stage.git(&["log", "--format=%(trailers:key=Session,valueonly)", "-1", "--", "purpose.md"]);
         assert_eq!(trailers.trim(), "s2", "the session is the run's, whatever the call says");
     }
 
