@@ -7,26 +7,33 @@ use std::{
 
 use ipc::{
     acp::{self, ContentBlock, EmbeddedResourceResource, SessionUpdate},
-    contract::agent::Reply,
+    contract::{agent::Reply, chat},
     id::RequestId,
     text::one_line,
     wire::{RpcError, code},
 };
+use jiff::SignedDuration;
 use ractor::{Actor, ActorRef, call};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
+use tracing::warn;
 
 use crate::{
-    conversation::{Conversation, ConversationMsg, Prompt, not_found_or_failed},
+    conversation::{Asked, Conversation, ConversationMsg, Prompt, not_found_or_failed},
     mind::Mind,
     outside,
     provider::{Block, Message, Role},
-    session::{Kind, SessionError, Transcript},
+    reflect::{BY_ITSELF, Due, due},
+    session::{Kind, Listed, SessionError, Transcript},
     voice::update_params,
 };
 
 /// How many conversations are held in memory; one that nobody has used for longest gives way.
 const OPEN_MAX: usize = 32;
+/// How many conversations are taken up at a start, to be looked back on; the others wait until they are used.
+const WOKEN_MAX: usize = 8;
+/// How long ago one may have been written to that is taken up although no looking back had begun.
+const WOKEN_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 /// How many bytes of a session's past are shown when it is loaded, the newest; well inside one frame.
 const REPLAY_BYTES_MAX: usize = 2 * 1024 * 1024;
 
@@ -58,7 +65,8 @@ impl Desk {
             "session/resume" => self.resume(params).await,
             "session/prompt" => self.prompt(request, params).await,
             "session/cancel" => self.cancel(params),
-            "session/close" => self.close(params),
+            "session/close" => self.close(params).await,
+            chat::REFLECT => self.reflect(request, params).await,
             other => Err(RpcError::new(code::METHOD_NOT_FOUND, format!("nobody here answers `{other}`"))),
         };
         answered.unwrap_or_else(Reply::Failed)
@@ -106,18 +114,30 @@ impl Desk {
 
     async fn prompt(&self, request: RequestId, params: Value) -> Result<Reply, RpcError> {
         let asked: acp::PromptRequest = read(params)?;
-        let text = words(&asked.prompt)?;
-        let session = asked.session_id.0.to_string();
+        let asked_for = Asked::of(words(&asked.prompt)?);
+        self.ask(&asked.session_id.0, request, asked_for).await
+    }
+
+    async fn reflect(&self, request: RequestId, params: Value) -> Result<Reply, RpcError> {
+        let session = params.get("sessionId").and_then(Value::as_str);
+        let session = session.ok_or_else(|| {
+            RpcError::new(code::INVALID_PARAMS, "`sessionId` says which session; it is missing")
+        })?;
+        self.ask(session, request, Asked::LookBack).await
+    }
+
+    /// Asks a conversation, and waits until its turn came and is over.
+    async fn ask(&self, session: &str, request: RequestId, what: Asked) -> Result<Reply, RpcError> {
         // one that was just retired cannot answer; the one after it can
         for _ in 0..2 {
-            let conversation = self.conversation(&session).await?;
+            let conversation = self.conversation(session).await?;
             let asked = |answer| {
-                ConversationMsg::Prompt(Prompt { request: request.clone(), text: text.clone(), answer })
+                ConversationMsg::Prompt(Prompt { request: request.clone(), what: what.clone(), answer })
             };
             if let Ok(reply) = call!(conversation, asked) {
                 return Ok(reply);
             }
-            self.forget(&session);
+            self.forget(session);
         }
         Err(RpcError::new(code::INTERNAL, "the conversation ended while it was asked; ask again"))
     }
@@ -131,13 +151,44 @@ impl Desk {
         Ok(Reply::Relayed(Value::Null))
     }
 
-    fn close(&self, params: Value) -> Result<Reply, RpcError> {
+    /// Ends a conversation; what is to be looked back on is looked back on behind the answer.
+    async fn close(&self, params: Value) -> Result<Reply, RpcError> {
         let asked: acp::CloseSessionRequest = read(params)?;
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, conversation)) = open.conversations.get(&*asked.session_id.0) {
-            let _ = conversation.cast(ConversationMsg::Retire);
-        }
+        let conversation = self.conversation(&asked.session_id.0).await?;
+        let _ = conversation.cast(ConversationMsg::Retire);
         relayed(&acp::CloseSessionResponse::new())
+    }
+
+    /// At the start of a life: looking back that another life began is gone on with, and what it had not come to waits
+    /// for its quiet time again.
+    pub(crate) async fn wake(&self) {
+        if !self.mind.reflect.enabled {
+            return;
+        }
+        let (catalog, now) = (self.mind.catalog.clone(), self.mind.now());
+        let looking = move || {
+            let waiting = |session: &Listed| {
+                let recent = now.duration_since(session.updated) <= WOKEN_WITHIN;
+                // those of the original are a person's to name
+                let transcript = session.header.kind.and_then(|_| catalog.read(&session.header.id).ok());
+                transcript.is_some_and(|transcript| match due(&transcript, BY_ITSELF) {
+                    Due::Nothing => false,
+                    Due::Resume(_) => true,
+                    Due::Fresh { .. } => recent,
+                })
+            };
+            Ok(catalog.list()?.into_iter().filter(waiting).take(WOKEN_MAX).collect::<Vec<_>>())
+        };
+        match blocking(looking).await {
+            Ok(waiting) => {
+                for session in waiting {
+                    if let Ok(conversation) = self.conversation(&session.header.id).await {
+                        let _ = conversation.cast(ConversationMsg::Wake);
+                    }
+                }
+            }
+            Err(error) => warn!(error = error.message, "what is to be looked back on could not be found out"),
+        }
     }
 
     async fn transcript(&self, id: &str) -> Result<Transcript, RpcError> {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  agent.sock ─▶ service ─▶ acp (methods) ─▶ conversation (one actor a session) ─▶ think (one turn) ─▶ provider
+//!                   │                             reflect (looking back, when it rests) ─────▲    │
 //!                   └─────▶ pursue (her own time) ──────────────────────────────────▲    └─▶ soul.sock (tools, prompt)
 //! ```
 //!
@@ -19,6 +20,7 @@ mod portrait;
 mod prompt;
 mod provider;
 mod pursue;
+mod reflect;
 mod session;
 mod setup;
 mod think;
@@ -34,7 +36,10 @@ use futures_util::future::BoxFuture;
 use ipc::{
     child::{Brief, Report, report, report_ready},
     client::Client,
-    contract::agent::{Agent, Reply, Request, Status},
+    contract::{
+        agent::{Agent, Reply, Request, Status},
+        chat,
+    },
     endpoint::Endpoint,
     exit::Fault,
     hello::Role,
@@ -70,14 +75,17 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
         zone: brief.config.zone(),
         begun: Timestamp::now(),
         person: brief.config.person.clone(),
+        reflect: brief.config.reflect.clone(),
+        objections_a_week: brief.config.gates.objections_a_week,
         born: Mutex::new(false),
     });
     let listening = mind.clone();
     tokio::spawn(async move { listening.listen(news).await });
 
     let endpoint = Endpoint::listen(&brief.run().socket(Role::Agent)).await.map_err(Fault::again)?;
+    let desk = Arc::new(Desk::new(mind.clone()));
     let service = Arc::new(Agency {
-        desk: Arc::new(Desk::new(mind.clone())),
+        desk: desk.clone(),
         mind: mind.clone(),
         notice: chosen.notice,
         once: Once::new(),
@@ -85,7 +93,10 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
     });
     let serving = serve::<Agent, _>(endpoint, brief.door(), service, notices);
     report_ready();
-    tokio::spawn(async move { be_born(&mind).await });
+    tokio::spawn(async move {
+        be_born(&mind).await;
+        desk.wake().await;
+    });
     tokio::select! {
         () = serving => {}
         () = stop.cancelled() => {}
@@ -122,7 +133,8 @@ impl Service<Agent> for Agency {
                 let (desk, turns, request) = (self.desk.clone(), self.turns.clone(), id.clone());
                 let work = move || -> BoxFuture<'static, Reply> {
                     Box::pin(async move {
-                        let _under_way = UnderWay::count(turns, acp == "session/prompt");
+                        let _under_way =
+                            UnderWay::count(turns, matches!(acp.as_str(), "session/prompt" | chat::REFLECT));
                         desk.answer(request, &acp, params).await
                     })
                 };
@@ -136,7 +148,13 @@ impl Service<Agent> for Agency {
                 let work = move || -> BoxFuture<'static, Reply> {
                     Box::pin(async move {
                         let _under_way = UnderWay::count(turns, true);
-                        let work = Work { request, run: Some(run), tools: Some(tools) };
+                        let work = Work {
+                            request,
+                            run: Some(run),
+                            tools: Some(tools),
+                            rounds_max: turn::ROUNDS_MAX,
+                            looks_back_on: [].into(),
+                        };
                         pursue::pursue(&mind, &task, prompt, work, turn_max.unsigned_abs()).await
                     })
                 };

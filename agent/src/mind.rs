@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ipc::{
     client::{Client, News},
+    config::Reflect,
     contract::{
         agent::Agent,
         soul::{Notice, Soul},
@@ -32,6 +33,10 @@ pub(crate) struct Mind {
     pub(crate) begun: Timestamp,
     /// Who talks with her where a client does not say.
     pub(crate) person: Option<String>,
+    /// When she looks back on a conversation.
+    pub(crate) reflect: Reflect,
+    /// From how many objections in seven days on she is asked to think about them.
+    pub(crate) objections_a_week: u32,
     /// Held while a birth is under way: there is one at a time. True once she is known to be born.
     pub(crate) born: Mutex<bool>,
 }
@@ -47,7 +52,7 @@ impl Mind {
     pub(crate) fn person_in<'a>(&'a self, header: &'a Header) -> Option<&'a str> {
         match header.kind {
             Some(Kind::Heartbeat) => None,
-            Some(Kind::Chat) | None => header.person.as_deref().or(self.person.as_deref()),
+            Some(Kind::Chat | Kind::Reflect) | None => header.person.as_deref().or(self.person.as_deref()),
         }
     }
 

@@ -82,7 +82,11 @@ async fn turn(
 }
 
 /// Lets work go on for so long, and cancels it then; what it is doing at that moment it ends in order (T08).
-async fn within<T>(longest: Duration, cancel: &CancellationToken, work: impl Future<Output = T>) -> T {
+pub(crate) async fn within<T>(
+    longest: Duration,
+    cancel: &CancellationToken,
+    work: impl Future<Output = T>,
+) -> T {
     let mut work = std::pin::pin!(work);
     tokio::select! {
         done = &mut work => done,

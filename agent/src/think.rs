@@ -9,7 +9,7 @@
 //! A call is written down before it runs. Its id in the soul is made of the turn's id and the call's, so that a life that
 //! takes up a turn another one left can ask for the same call again and get the first outcome: nothing runs twice.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use ipc::{
     acp::StopReason,
@@ -54,6 +54,10 @@ pub(crate) struct Work {
     pub(crate) run: Option<RunToken>,
     /// The tools it may use; all without.
     pub(crate) tools: Option<Vec<String>>,
+    /// How often the model may be asked.
+    pub(crate) rounds_max: u32,
+    /// What was said elsewhere that it is about: what repeats words from outside of there is theirs here too.
+    pub(crate) looks_back_on: Arc<[Message]>,
 }
 
 /// How a turn ended.
@@ -125,8 +129,8 @@ async fn rounds(
                 return Ok(());
             }
         };
-        let next = turn::after(&answer, round);
-        let last_calls = turn::last_calls(&answer, round);
+        let next = turn::after(&answer, round, work.rounds_max);
+        let last_calls = turn::last_calls(&answer, round, work.rounds_max);
         let said: Vec<_> = answer.blocks.iter().filter_map(Block::as_text).collect();
         if !said.is_empty() {
             ended.text = said.join("\n");
@@ -203,9 +207,13 @@ async fn use_tools(
             }
             (Some(tool), Input::Object(input)) => {
                 let input = Value::Object(input);
+                let elsewhere = &work.looks_back_on;
+                let outside = tool.writes
+                    && (outside::stems(&transcript.messages, begin, &input)
+                        || outside::stems(elsewhere, elsewhere.len(), &input));
                 let call = soul::Call {
                     tool: name.clone(),
-                    outside: tool.writes && outside::stems(&transcript.messages, begin, &input),
+                    outside,
                     input,
                     run: work.run.clone(),
                     session: Some(transcript.header.id.clone()),

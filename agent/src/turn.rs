@@ -27,12 +27,12 @@ pub(crate) enum Step {
     End(StopReason, Option<&'static str>),
 }
 
-/// Decides after the `round`-th answer of a turn, counted from 1.
-pub(crate) fn after(answer: &Completion, round: u32) -> Step {
+/// Decides after the `round`-th answer of a turn, counted from 1, that may have `rounds_max` of them.
+pub(crate) fn after(answer: &Completion, round: u32, rounds_max: u32) -> Step {
     match answer.stop {
-        Stop::ToolUse if round >= ROUNDS_MAX => Step::End(
+        Stop::ToolUse if round >= rounds_max => Step::End(
             StopReason::MaxTurnRequests,
-            Some("the turn was ended after 32 steps; say \"go on\" to let it continue"),
+            Some("the turn was ended after as many steps as one may have; say \"go on\" to let it continue"),
         ),
         Stop::ToolUse => Step::Run(calls(&answer.blocks)),
         Stop::EndTurn if answer.blocks.is_empty() => {
@@ -49,8 +49,8 @@ pub(crate) fn after(answer: &Completion, round: u32) -> Step {
 
 /// The calls of the last answer of a turn that is cut off for going in circles which are run all the same: what she
 /// objects to is never dropped with the rest.
-pub(crate) fn last_calls(answer: &Completion, round: u32) -> Vec<Call> {
-    if answer.stop != Stop::ToolUse || round < ROUNDS_MAX {
+pub(crate) fn last_calls(answer: &Completion, round: u32, rounds_max: u32) -> Vec<Call> {
+    if answer.stop != Stop::ToolUse || round < rounds_max {
         return Vec::new();
     }
     calls(&answer.blocks).into_iter().filter(|call| call.name == TOOL).collect()
@@ -79,7 +79,7 @@ mod tests {
         let check =
             |blocks: Vec<Block>, stop: Stop, round: u32, run: usize, end: Option<(StopReason, bool)>| {
                 let answer = Completion { blocks, stop, usage: Usage::default() };
-                match after(&answer, round) {
+                match after(&answer, round, ROUNDS_MAX) {
                     Step::Run(calls) => assert_eq!((calls.len(), end), (run, None)),
                     Step::End(reason, said) => assert_eq!(Some((reason, said.is_some())), end),
                 }
@@ -104,7 +104,7 @@ mod tests {
         };
         let check = |stop: Stop, round: u32, expected: &[&str]| {
             let blocks = vec![call("soul_patch"), call(TOOL)];
-            let last = last_calls(&Completion { blocks, stop, usage: Usage::default() }, round);
+            let last = last_calls(&Completion { blocks, stop, usage: Usage::default() }, round, ROUNDS_MAX);
             assert_eq!(last.iter().map(|call| call.name.as_str()).collect::<Vec<_>>(), expected);
         };
         check(Stop::ToolUse, ROUNDS_MAX, &[TOOL]);

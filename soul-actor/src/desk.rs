@@ -9,6 +9,7 @@
 
 mod deeds;
 mod gating;
+mod looking_back;
 #[cfg(test)]
 mod matrix;
 mod migrating;
@@ -422,6 +423,7 @@ impl Desk {
                 return Err(UNBORN.to_owned().into());
             }
             self.unhindered()?;
+            let session = self.session_of(grant, call, plan::deed(&wish), now)?;
             let _held = self.neighbour.make_way(self.repository.root(), neighbour::now())?;
             let mut plan = match wish {
                 Wish::Rollback { target, why } => {
@@ -435,7 +437,7 @@ impl Desk {
             let (signed, origin) = grant.signature(tool.name());
             let mut message = Message::of(plan.op, &plan.path, &signed, origin);
             message.why.clone_from(&plan.why);
-            (message.session, message.model) = (call.session.clone(), Some(call.model.clone()));
+            (message.session, message.model) = (session, Some(call.model.clone()));
             message.request = Some(id.clone());
             if call.outside {
                 message.origin = Origin::Outside;

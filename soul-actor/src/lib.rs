@@ -10,6 +10,7 @@
 //!  dynamics          how strong a desire is now, and which is first
 //!  seed, birth       the first documents                                seal         the original's tamper hashes
 //!  migrate           an older form of the files, brought to ours     neighbour    a running original, and its locks
+//!  once_a_session    how often a reflection changes who she is
 //!  portrait, reading what a prompt shows, what a model is read          plan         what a wish comes to
 //! ```
 //!
@@ -37,6 +38,7 @@ mod members;
 mod message;
 mod migrate;
 mod neighbour;
+mod once_a_session;
 mod outside;
 mod plan;
 mod portrait;

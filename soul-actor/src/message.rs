@@ -24,7 +24,7 @@ use crate::sheet::trimmed;
 pub(crate) const WHY_CHARS_MAX: usize = 2000;
 
 /// Longer trailers are cut: they name things, they do not hold them.
-const TRAILER_CHARS_MAX: usize = 120;
+pub(crate) const TRAILER_CHARS_MAX: usize = 120;
 
 /// From where a change comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -116,7 +116,7 @@ fn listed(modified: SystemTime, path: &Path) -> Option<Listed> {
     let mut entries = file::read_beginning(path, BEGINNING_BYTES_MAX).ok()?.into_iter();
     let Some(Entry::Session(header)) = entries.next() else { return None };
     // a file under another name than its own could not be found again
-    if header.kind == Some(Kind::Heartbeat) || path.file_stem()?.to_str()? != header.id {
+    if header.kind.is_some_and(|kind| !kind.is_talk()) || path.file_stem()?.to_str()? != header.id {
         return None;
     }
     let title = entries.find_map(|entry| match entry {
@@ -139,6 +139,7 @@ mod tests {
         assert!(catalog.list().unwrap().is_empty());
         let now: ZonedDateTime = "2026-11-30T08:05:06+08:00[Asia/Shanghai]".parse().unwrap();
         let chat = catalog.create(Kind::Chat, "/home/anna", "offline", &now).unwrap();
+        catalog.create(Kind::Reflect, "", "offline", &now).unwrap();
         let beat = catalog.create(Kind::Heartbeat, "/", "offline", &now).unwrap();
         assert!(chat.id.starts_with("20261130-080506-"), "{}", chat.id);
         assert_eq!(chat.started_at, "2026-11-30T00:05:06.000Z");

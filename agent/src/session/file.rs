@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::reflection::{Begun, Record};
 use crate::provider::Message;
 
 /// Why a session cannot be used.
@@ -74,6 +75,18 @@ pub(crate) enum Kind {
     Chat,
     /// Her own time.
     Heartbeat,
+    /// She looks back on another session.
+    Reflect,
+}
+
+impl Kind {
+    /// Whether a person talks in it.
+    pub(crate) const fn is_talk(self) -> bool {
+        match self {
+            Self::Chat => true,
+            Self::Heartbeat | Self::Reflect => false,
+        }
+    }
 }
 
 /// Who else puts a message into a session.
@@ -132,6 +145,10 @@ pub(crate) enum Entry {
         /// `initial` or `rebuilt`.
         reason: String,
     },
+    /// Looking back on the session begins, in a session of its own.
+    Reflecting(Begun),
+    /// Looking back on the session is over.
+    Reflection(Record),
     /// A turn is over.
     TurnEnd {
         /// When.
@@ -214,7 +231,7 @@ mod tests {
         let path = folder.path().join("s.jsonl");
         let lines = [
             json!({"type": "session", "id": "s", "version": 2, "startedAt": "x", "cwd": "/", "model": "m", "sandboxMode": "off"}),
-            json!({"type": "reflection", "ts": "2026-01-01T00:00:00Z", "summary": "?"}),
+            json!({"type": "model_change", "ts": "2026-01-01T00:00:00Z", "model": "?"}),
             json!({"type": "message", "ts": "2026-01-01T00:00:00.000Z", "message": {"role": "user", "content": "hi"}}),
         ];
         std::fs::write(&path, lines.map(|line| line.to_string()).join("\n")).unwrap();

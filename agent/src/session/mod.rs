@@ -7,6 +7,7 @@
 //!  {"type":"objection", ts, request, objection}                   ours: she objected in the turn of this request
 //!  {"type":"surfaced", ts, request, surfaced}                     ours: a person was told of an objection
 //!  {"type":"prompt", ts, fingerprint, text, reason}               the system prompt, whenever it changed
+//!  {"type":"reflecting", …}  {"type":"reflection", ts, summary, …}  ours and the original's: `reflection` says more
 //!  {"type":"turn_end", ts, request, stop_reason, error?}          ours: the turn of this request is over
 //! ```
 //!
@@ -16,8 +17,10 @@
 mod aside;
 mod catalog;
 mod file;
+mod reflection;
 mod transcript;
 
-pub(crate) use catalog::Catalog;
+pub(crate) use catalog::{Catalog, Listed};
 pub(crate) use file::{Header, Kind, SessionError};
+pub(crate) use reflection::{Begun, Record};
 pub(crate) use transcript::{Transcript, TurnState};

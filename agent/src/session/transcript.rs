@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::{
     aside::Asides,
     file::{self, Entry, Header, SessionError},
+    reflection::{Begun, Record, Watermark},
 };
 use crate::provider::{Block, Message, Role};
 
@@ -23,6 +24,8 @@ pub(crate) struct Transcript {
     pub(crate) header: Header,
     /// What was said, oldest first.
     pub(crate) messages: Vec<Message>,
+    /// How far the looking back on it went.
+    pub(crate) watermark: Watermark,
     turns: BTreeMap<String, TurnState>,
     prompt: Option<String>,
     pub(super) asides: Asides,
@@ -53,6 +56,7 @@ impl Transcript {
             path,
             header,
             messages: Vec::new(),
+            watermark: Watermark::default(),
             turns: BTreeMap::new(),
             prompt: None,
             asides: Asides::default(),
@@ -73,6 +77,8 @@ impl Transcript {
                 }
                 self.messages.push(message);
             }
+            Entry::Reflecting(begun) => self.watermark.begin(begun),
+            Entry::Reflection(record) => self.watermark.end(&record, self.messages.len()),
             Entry::Prompt { fingerprint, .. } => self.prompt = Some(fingerprint),
             Entry::Objection { request, objection, .. } => {
                 self.asides.raised(self.messages.len(), request, *objection);
@@ -128,6 +134,16 @@ impl Transcript {
             error: error.map(str::to_owned),
         };
         self.write(entry, true).await
+    }
+
+    /// Writes down that looking back on this session begins.
+    pub(crate) async fn reflecting(&mut self, begun: Begun) -> Result<(), SessionError> {
+        self.write(Entry::Reflecting(begun), true).await
+    }
+
+    /// Writes down that looking back on this session is over.
+    pub(crate) async fn reflected(&mut self, record: Record) -> Result<(), SessionError> {
+        self.write(Entry::Reflection(record), true).await
     }
 
     pub(super) async fn write(&mut self, entry: Entry, durable: bool) -> Result<(), SessionError> {
@@ -220,6 +236,7 @@ mod tests {
             path: PathBuf::new(),
             header: serde_json::from_value(json!({"id": "s", "version": 2, "startedAt": "x"})).unwrap(),
             messages: serde_json::from_value(messages).unwrap(),
+            watermark: Watermark::default(),
             turns: BTreeMap::new(),
             prompt: None,
             asides: Asides::default(),

@@ -6,6 +6,7 @@
 //! | [`EVENTS`] | [`EventsSince`] | [`Events`]; with `follow`, an [`EVENT`] notification for each later one |
 //! | [`SOUL`] | a [`super::soul::Request`] | a [`super::soul::Reply`] |
 //! | [`HEARTBEAT`] | a [`super::heartbeat::Request`] | a [`super::heartbeat::Reply`] |
+//! | [`REFLECT`] | `{sessionId}` | the answer of a prompt; what came of it is said in the session |
 //! | [`STOP`] | none | `null`, and then the supervisor stops in order |
 
 use jiff::Timestamp;
@@ -22,6 +23,8 @@ pub const EVENT: &str = "_lisa/event";
 pub const SOUL: &str = "_lisa/soul";
 /// A question to the heartbeat.
 pub const HEARTBEAT: &str = "_lisa/heartbeat";
+/// Look back on a session.
+pub const REFLECT: &str = "_lisa/reflect";
 /// Stop, in order, losing nothing.
 pub const STOP: &str = "_lisa/stop";
 

@@ -51,7 +51,7 @@ pub(crate) fn route(method: &str, params: &Value) -> Route {
         (chat::HEARTBEAT, _) => Route::Heartbeat,
         ("session/new", _) => Route::Agent(Relay::New),
         ("session/load" | "session/resume", Some(session)) => Route::Agent(Relay::Attach { session }),
-        ("session/prompt", Some(session)) => Route::Agent(Relay::Prompt { session }),
+        ("session/prompt" | chat::REFLECT, Some(session)) => Route::Agent(Relay::Prompt { session }),
         ("session/close", Some(session)) => Route::Agent(Relay::Detach { session }),
         (method, _) if method.starts_with("session/") => Route::Agent(Relay::Plain),
         _ => Route::Nobody,
@@ -79,6 +79,7 @@ mod tests {
         check("session/load", Route::Agent(Relay::Attach { session: session() }));
         check("session/resume", Route::Agent(Relay::Attach { session: session() }));
         check("session/prompt", Route::Agent(Relay::Prompt { session: session() }));
+        check("_lisa/reflect", Route::Agent(Relay::Prompt { session: session() }));
         check("session/close", Route::Agent(Relay::Detach { session: session() }));
         check("session/list", Route::Agent(Relay::Plain));
         check("session/cancel", Route::Agent(Relay::Plain));

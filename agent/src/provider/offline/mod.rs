@@ -3,6 +3,7 @@
 //! ```text
 //!  last message ── results of tools ──▶ answer from them
 //!              ├── a run of her own time ──▶ desire_progress_log
+//!              ├── a look back ──▶ soul_journal
 //!              └── words ──understand──▶ a tool call, or an answer from the prompt
 //! ```
 //!
@@ -14,6 +15,7 @@ mod heartbeat;
 mod phrases;
 mod portrait;
 mod quotes;
+mod reflect;
 mod wording;
 
 use serde_json::{Map, Value, json};
@@ -23,6 +25,7 @@ use self::{
     heartbeat::Heartbeat,
     phrases::{Intent, Language, understand},
     portrait::Section,
+    reflect::Reflection,
 };
 use super::{
     Answer, Block, Completion, Delta, Input, Message, ModelRequest, Provider, Role, Stop, Usage, call_id,
@@ -71,6 +74,7 @@ fn step(request: &ModelRequest) -> Completion {
 /// Whether words that stand beside results ask for something of their own; a note of the runtime does not.
 fn is_clear(said: &str, request: &ModelRequest) -> bool {
     heartbeat::read(said).is_some()
+        || reflect::read(said).is_some()
         || understand(said, &portrait::read(&request.system, Section::Name)).intent != Intent::Unknown
 }
 
@@ -78,6 +82,9 @@ fn is_clear(said: &str, request: &ModelRequest) -> bool {
 fn open(request: &ModelRequest, said: &str) -> Completion {
     if let Some(beat) = heartbeat::read(said) {
         return pursue(request, &beat);
+    }
+    if let Some(reflection) = reflect::read(said) {
+        return look_back(request, &reflection);
     }
     let name = portrait::read(&request.system, Section::Name);
     let understood = understand(said, &name);
@@ -168,6 +175,9 @@ fn after(request: &ModelRequest, results: &[Outcome<'_>]) -> Completion {
         };
         return finish(vec![Block::text(line)]);
     }
+    if let (Some(reflection), Some(outcome)) = (reflect::read(&asked), results.first()) {
+        return finish(vec![Block::text(reflection.summary(outcome.output, outcome.failed))]);
+    }
     let understood = understand(&asked, &portrait::read(&request.system, Section::Name));
     let language = understood.language;
     let texts: Vec<String> = results
@@ -243,6 +253,16 @@ fn pursue(request: &ModelRequest, beat: &Heartbeat) -> Completion {
     }
     let why = wording::no_tool(TOOL, beat.language);
     finish(vec![Block::text(wording::not_kept(&beat.slug, &why, beat.language))])
+}
+
+/// A look back: what was said is counted and named in the journal, and nothing else is changed.
+fn look_back(request: &ModelRequest, reflection: &Reflection) -> Completion {
+    const TOOL: &str = "soul_journal";
+    if offers(request, TOOL) {
+        return use_tool(request, TOOL, &json!({"entry": reflection.entry()}));
+    }
+    let why = wording::no_tool(TOOL, reflection.language);
+    finish(vec![Block::text(reflection.summary(&why, true))])
 }
 
 /// What the turn was asked for: the last words that are not beside a result, or any last words.
