@@ -14,6 +14,7 @@ mod hostile;
 mod isolation;
 mod models;
 mod old_home;
+mod reflection;
 mod supervision;
 mod tidy;
 mod torture;
