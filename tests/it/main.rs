@@ -16,6 +16,7 @@ mod isolation;
 mod models;
 mod objections;
 mod old_home;
+mod reflection;
 mod reload;
 mod supervision;
 mod tidy;
