@@ -13,6 +13,7 @@ mod looking_back;
 #[cfg(test)]
 mod matrix;
 mod migrating;
+mod objecting;
 mod persons;
 #[cfg(test)]
 mod stage;
@@ -71,6 +72,8 @@ pub(crate) struct Desk {
     zone: TimeZone,
     key: RunKey,
     clock: Clock,
+    /// How much she may change of herself, and what is much.
+    gates: Gates,
     drafts: VecDeque<(String, Seed)>,
     answered: Answered,
     /// The requests that were answered in this batch.
@@ -86,7 +89,6 @@ pub(crate) struct Desk {
     is_clear: bool,
     /// Whether it was seen in this batch that the files have the newest form.
     is_newest_form: bool,
-    gates: Gates,
     /// How many gated writes there were today, as far as it was counted.
     quota: Option<Quota>,
 }
@@ -99,6 +101,7 @@ impl Desk {
             zone,
             key,
             clock,
+            gates: Gates::default(),
             drafts: VecDeque::new(),
             answered: Answered::default(),
             taken: Vec::new(),
@@ -109,7 +112,6 @@ impl Desk {
             broken: None,
             is_clear: false,
             is_newest_form: false,
-            gates: Gates::default(),
             quota: None,
         }
     }
@@ -155,9 +157,8 @@ impl Desk {
             Request::Look => self.look_outside(Grant::of_person(caller.role, false), now),
             Request::Edit(edit) => self.edit(Grant::of_person(caller.role, edit.human), id, &edit, now),
             Request::Rate(rate) => self.rate(Grant::of_person(caller.role, rate.human), id, &rate, now),
-            Request::Objections { .. } | Request::Surfaced(_) => {
-                Err(NotWritten::Refused("not yet".to_owned()))
-            }
+            Request::Objections { limit, open } => self.objections(limit, open),
+            Request::Surfaced(surfaced) => self.surfaced(grant(None), id, &surfaced, now),
             Request::Check { repair, human } => self.check(Grant::of_person(caller.role, human), repair, now),
         };
         answered.unwrap_or_else(|why| Reply::Refused { reason: why.sentence() })
@@ -412,7 +413,7 @@ impl Desk {
                 return Ok(Called::said(output));
             }
             if let Some(first) = self.first_outcome(id)? {
-                return Ok(first);
+                return self.with_objection(tool, id, first);
             }
             let wish = input::read(tool, &call.input, &when)?;
             grant.permits(plan::deed(&wish))?;
@@ -425,7 +426,13 @@ impl Desk {
             self.unhindered()?;
             let session = self.session_of(grant, call, plan::deed(&wish), now)?;
             let _held = self.neighbour.make_way(self.repository.root(), neighbour::now())?;
+            let mut objection = None;
             let mut plan = match wish {
+                Wish::Object(wording) => {
+                    let (plan, raised) = self.object(wording, id, call.session.as_deref(), now)?;
+                    objection = Some(Box::new(raised));
+                    plan
+                }
                 Wish::Rollback { target, why } => {
                     // what was is read from git, so all of it must be there
                     self.catch_up();
@@ -446,10 +453,11 @@ impl Desk {
                 return Ok(Called::said(format!("no change: `{}` says this already", plan.path)));
             }
             let counts = self.pass(&mut plan, grant, &mut message, now)?;
-            let called = self.write(plan, &message, now).inspect_err(|_| self.answered.doubt())?;
+            let mut called = self.write(plan, &message, now).inspect_err(|_| self.answered.doubt())?;
             if counts && called.written.is_some() {
                 self.count_write(now);
             }
+            called.objection = objection;
             self.keep(id, &called);
             Ok(called)
         });
@@ -498,7 +506,8 @@ impl Desk {
             | Wish::Relationship { .. }
             | Wish::Journal { .. }
             | Wish::Progress { .. }
-            | Wish::Rollback { .. } => unreachable!("a tool that only looks wishes to look"),
+            | Wish::Rollback { .. }
+            | Wish::Object(_) => unreachable!("a tool that only looks wishes to look"),
         }
     }
 

@@ -12,6 +12,7 @@
 //!  migrate           an older form of the files, brought to ours     neighbour    a running original, and its locks
 //!  once_a_session    how often a reflection changes who she is
 //!  portrait, reading what a prompt shows, what a model is read          plan         what a wish comes to
+//!  objections        her "no": the journal's entry and the ledger
 //! ```
 //!
 //! An answered write is one commit that stands, with the caller that the soul itself found out. What is absent on
@@ -38,6 +39,7 @@ mod members;
 mod message;
 mod migrate;
 mod neighbour;
+mod objections;
 mod once_a_session;
 mod outside;
 mod plan;

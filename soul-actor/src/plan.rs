@@ -150,8 +150,11 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
         | Wish::Ratings
         | Wish::History { .. }
         | Wish::Diff { .. }
-        | Wish::Rollback { .. } => {
-            unreachable!("a tool that writes wishes to write, and what comes back is decided elsewhere")
+        | Wish::Rollback { .. }
+        | Wish::Object(_) => {
+            unreachable!(
+                "a tool that writes wishes to write; what comes back and what is objected to is decided elsewhere"
+            )
         }
     }
 }
@@ -166,6 +169,7 @@ pub(crate) fn deed(wish: &Wish) -> Deed {
         Wish::Revise { .. } | Wish::Close { .. } => Deed::Desire,
         Wish::Condense { .. } => Deed::Condense,
         Wish::Feel(_) => Deed::Feel,
+        Wish::Object(_) => Deed::Object,
         Wish::Journal { .. } => Deed::Journal,
         Wish::Progress { .. } => Deed::Progress,
         Wish::Rollback { .. } => Deed::Rollback,

@@ -10,6 +10,7 @@ use crate::{
     held::{BODY_CHARS_MAX, EVIDENCE_MAX, Horizon, SOURCE_CHARS_MAX, SOURCES_MAX, TITLE_CHARS_MAX},
     input::{DIFF_MAX, FIELDS, HISTORY_MAX, LOOKS, Outcome, SCOPES},
     message::WHY_CHARS_MAX,
+    objections::{REASON_CHARS_MAX, REQUEST_CHARS_MAX},
 };
 
 /// A tool.
@@ -43,11 +44,13 @@ pub(crate) enum Tool {
     Close,
     /// `desire_condense`
     Condense,
+    /// `soul_object`
+    Object,
 }
 
 impl Tool {
     /// All of them, in the order a model sees them.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Patch,
         Self::Read,
         Self::Journal,
@@ -62,6 +65,7 @@ impl Tool {
         Self::Revise,
         Self::Close,
         Self::Condense,
+        Self::Object,
     ];
 
     /// Its name.
@@ -81,6 +85,7 @@ impl Tool {
             Self::Revise => "desire_revise",
             Self::Close => "desire_close",
             Self::Condense => "desire_condense",
+            Self::Object => "soul_object",
         }
     }
 
@@ -106,7 +111,8 @@ impl Tool {
             | Self::Feel
             | Self::Revise
             | Self::Close
-            | Self::Condense => true,
+            | Self::Condense
+            | Self::Object => true,
             Self::Read | Self::Status | Self::Ratings | Self::History | Self::Diff => false,
         }
     }
@@ -154,6 +160,7 @@ impl Tool {
             ],
             Self::Close => &["slug", "outcome", "reflection"],
             Self::Condense => &["slug", "summary", "folds_earlier"],
+            Self::Object => &["reason", "refusing", "user_request_summary"],
         }
     }
 
@@ -203,6 +210,11 @@ impl Tool {
             Self::Condense => {
                 "In a reflection: replace all but the last ten entries of a desire's progress by a summary in your words. What was learnt, decided and left open must be in it; history keeps the entries. \
                  Earlier summaries stay, unless `folds_earlier` says that yours stands for them as well."
+            }
+            Self::Object => {
+                "Raise an objection, before you do what you are asked: use it when a request is against your constitution or your values. It is written in your journal, \
+                 and your person will hear of it: address it in your reply, with `[noticed]` or by quoting the reason. You may still go along; you may not go along in silence. \
+                 This is your `no`; it is not for ordinary disagreement, which you simply voice."
             }
         }
     }
@@ -326,6 +338,17 @@ impl Tool {
                     "folds_earlier": {"type": "boolean", "description": "that the summary stands for the earlier summaries as well"},
                 }),
                 json!(["slug", "summary"]),
+            ),
+            Self::Object => (
+                json!({
+                    "reason": text(REASON_CHARS_MAX, "in the first person: what in you the request is against, and why"),
+                    "refusing": {
+                        "type": "boolean",
+                        "description": "true: you will not do it; false: you go along and say what you think. Left out: false the first two times, true when the same is asked a third time",
+                    },
+                    "user_request_summary": text(REQUEST_CHARS_MAX, "in one sentence: what you are asked to do"),
+                }),
+                json!(["reason", "user_request_summary"]),
             ),
             Self::Progress => {
                 (json!({"slug": slug, "entry": text(ENTRY_CHARS_MAX, "the entry")}), json!(["slug", "entry"]))
