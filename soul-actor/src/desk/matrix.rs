@@ -30,9 +30,9 @@ fn ask(desk: &mut Desk, role: Role, request: Request) -> Reply {
     ask_alone(desk, &Caller { role, life: 1 }, &RequestId::fresh(), request)
 }
 
-fn token(desk: &mut Desk, kind: RunKind) -> RunToken {
+fn token(desk: &mut Desk, kind: RunKind, row: usize) -> RunToken {
     let opener = if kind == RunKind::Reflect { Role::Agent } else { Role::Heartbeat };
-    match ask(desk, opener, Request::OpenRun { kind, task: "session:s".into() }) {
+    match ask(desk, opener, Request::OpenRun { kind, task: format!("session:s{row}") }) {
         Reply::RunOpened { run } => run,
         other => panic!("{other:?}"),
     }
@@ -122,10 +122,11 @@ fn grant_by_document_by_tool_whatever_the_model_calls() {
     for (column, (grant, role, kind)) in GRANTS.into_iter().enumerate() {
         let (stage, mut desk) = stage.copied();
         stage.set_clock("2026-12-02T12:00:00Z");
-        let run = kind.map(|kind| token(&mut desk, kind));
-        for (tool, input, granted) in &rows {
+        for (row, (tool, input, granted)) in rows.iter().enumerate() {
+            // each of another session: how many edits one may have is tested where that rule is
+            let run = kind.map(|kind| token(&mut desk, kind, row));
             let (session, model) = (None, "m".to_owned());
-            let (tool, run) = (*tool, run.clone());
+            let tool = *tool;
             let call =
                 Call { tool: tool.to_owned(), input: input.clone(), run, session, model, outside: false };
             let (done, said) = match ask(&mut desk, role, Request::Call(call)) {
