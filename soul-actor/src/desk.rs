@@ -9,6 +9,7 @@
 
 mod deeds;
 mod migrating;
+mod objecting;
 #[cfg(test)]
 mod stage;
 mod trouble;
@@ -19,6 +20,7 @@ use std::{
 };
 
 use ipc::{
+    config::Gates,
     contract::soul::{Birth, Call, Called, Changed, Reply, Request, RunKind, Status, Written},
     id::{RequestId, random_hex},
     server::Caller,
@@ -62,6 +64,8 @@ pub(crate) struct Desk {
     zone: TimeZone,
     key: RunKey,
     clock: Clock,
+    /// How much she may change of herself, and what is much.
+    pub(crate) gates: Gates,
     drafts: VecDeque<(String, Seed)>,
     answered: Answered,
     /// The requests that were answered in this batch.
@@ -87,6 +91,7 @@ impl Desk {
             zone,
             key,
             clock,
+            gates: Gates::default(),
             drafts: VecDeque::new(),
             answered: Answered::default(),
             taken: Vec::new(),
@@ -133,9 +138,9 @@ impl Desk {
                 self.roll_back(Grant::of_person(caller.role, asked.human), id, &asked, now)
             }
             Request::Look => self.look_outside(Grant::of_person(caller.role, false), now),
-            Request::Edit(_) | Request::Rate(_) | Request::Objections { .. } | Request::Surfaced(_) => {
-                Err(NotWritten::Refused("not yet".to_owned()))
-            }
+            Request::Objections { limit, open } => self.objections(limit, open),
+            Request::Surfaced(surfaced) => self.surfaced(grant(None), id, &surfaced, now),
+            Request::Edit(_) | Request::Rate(_) => Err(NotWritten::Refused("not yet".to_owned())),
             Request::Check { repair, human } => self.check(Grant::of_person(caller.role, human), repair, now),
         };
         answered.unwrap_or_else(|why| Reply::Refused { reason: why.sentence() })
@@ -380,7 +385,7 @@ impl Desk {
                 return Ok(Called::said(output));
             }
             if let Some(first) = self.first_outcome(id)? {
-                return Ok(first);
+                return self.with_objection(tool, id, first);
             }
             let wish = input::read(tool, &call.input, &when)?;
             grant.permits(deed(&wish))?;
@@ -389,7 +394,13 @@ impl Desk {
             }
             self.unhindered()?;
             let _held = self.neighbour.make_way(self.repository.root(), neighbour::now())?;
+            let mut objection = None;
             let plan = match wish {
+                Wish::Object(wording) => {
+                    let (plan, raised) = self.object(wording, id, call.session.as_deref(), now)?;
+                    objection = Some(Box::new(raised));
+                    plan
+                }
                 Wish::Rollback { target, why } => {
                     // what was is read from git, so all of it must be there
                     self.catch_up();
@@ -402,7 +413,8 @@ impl Desk {
             message.why.clone_from(&plan.why);
             (message.session, message.model) = (call.session.clone(), Some(call.model.clone()));
             message.request = Some(id.clone());
-            let called = self.write(plan, &message, now).inspect_err(|_| self.answered.doubt())?;
+            let mut called = self.write(plan, &message, now).inspect_err(|_| self.answered.doubt())?;
+            called.objection = objection;
             self.keep(id, &called);
             Ok(called)
         });
@@ -440,7 +452,8 @@ impl Desk {
             | Wish::Desire { .. }
             | Wish::Journal { .. }
             | Wish::Progress { .. }
-            | Wish::Rollback { .. } => unreachable!("a tool that only looks wishes to look"),
+            | Wish::Rollback { .. }
+            | Wish::Object(_) => unreachable!("a tool that only looks wishes to look"),
         }
     }
 
@@ -571,6 +584,7 @@ fn deed(wish: &Wish) -> Deed {
         Wish::Journal { .. } => Deed::Journal,
         Wish::Progress { .. } => Deed::Progress,
         Wish::Rollback { .. } => Deed::Rollback,
+        Wish::Object(_) => Deed::Object,
         Wish::Look(_) | Wish::History { .. } | Wish::Diff { .. } => Deed::Read,
     }
 }

@@ -16,6 +16,7 @@ use crate::{
         TITLE_CHARS_MAX, ValueChange,
     },
     message::WHY_CHARS_MAX,
+    objections::{self, REASON_CHARS_MAX, REQUEST_CHARS_MAX},
     rollback::Target,
     slug::Slug,
     tools::Tool,
@@ -49,6 +50,8 @@ pub(crate) enum Wish {
     Diff { scope: Scope, limit: u32, since: Option<Timestamp> },
     /// Bring something back.
     Rollback { target: Target, why: String },
+    /// Object to a request.
+    Object(objections::Wording),
 }
 
 /// What `soul_read` looks at.
@@ -119,6 +122,15 @@ pub(crate) fn read(tool: Tool, input: &Value, when: &When) -> Result<Wish, Strin
             let target = Target::read(fields.text("document")?, fields.text("commit")?, to, today)?;
             Ok(Wish::Rollback { target, why: within("why", fields.needed("why")?, WHY_CHARS_MAX)? })
         }
+        Tool::Object => Ok(Wish::Object(objections::Wording {
+            // a summary is a sentence, and whoever writes two lines means one
+            request: one_line(
+                &within("user_request_summary", fields.needed("user_request_summary")?, REQUEST_CHARS_MAX)?,
+                REQUEST_CHARS_MAX,
+            ),
+            reason: within("reason", fields.needed("reason")?, REASON_CHARS_MAX)?,
+            refusing: fields.boolean("refusing")?,
+        })),
         Tool::History => Ok(Wish::History {
             scope: scope(&fields)?,
             limit: fields.count("limit", 20, HISTORY_MAX)?,
@@ -397,6 +409,12 @@ mod tests {
         check(patch, json!({"field": "desire", "what": "x", "why": "y"}), &["`slug` is missing"]);
         check(Tool::Journal, json!({"entry": "x".repeat(8001)}), &["8000", "8001"]);
         check(Tool::Journal, json!({"entry": ""}), &["`entry` is missing"]);
+        check(Tool::Object, json!({"reason": "x"}), &["`user_request_summary` is missing"]);
+        check(
+            Tool::Object,
+            json!({"reason": "x", "user_request_summary": "y", "refusing": "yes"}),
+            &["true or false"],
+        );
         check(Tool::Read, json!({"what": "journal_on"}), &["`date` is missing"]);
         check(Tool::Read, json!({"what": "journal_on", "date": "gestern"}), &["`2026-11-30`"]);
         check(Tool::Read, json!({"what": "values", "date": "2026-01-01"}), &["`date` does not go"]);

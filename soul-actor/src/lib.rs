@@ -9,6 +9,7 @@
 //!  seed, birth       the first documents                                seal         the original's tamper hashes
 //!  migrate           an older form of the files, brought to ours     neighbour    a running original, and its locks
 //!  portrait, reading what a prompt shows, what a model is read          plan         what a wish comes to
+//!  objections        her "no": the journal's entry and the ledger
 //! ```
 //!
 //! An answered write is one commit that stands, with the caller that the soul itself found out. What is absent on
@@ -29,6 +30,7 @@ mod keeper;
 mod message;
 mod migrate;
 mod neighbour;
+mod objections;
 mod outside;
 mod plan;
 mod portrait;
@@ -191,8 +193,10 @@ impl Serving {
         private_folder(run.path()).map_err(Fault::configuration)?;
         let lock = take_lock(&run).await?;
         let (zone, key) = (brief.config.zone(), RunKey::derive(&brief.secret));
+        let gates = brief.config.gates.clone();
         let opening = tokio::task::spawn_blocking(move || -> Result<_, Fault> {
             let mut desk = open(&root, zone, key, clock)?;
+            desk.gates = gates;
             let notices = desk.notices();
             Ok((desk, notices))
         });

@@ -108,8 +108,14 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
             let bytes = entries::append(Log::Progress(slug.as_str()), &old, now, &entry);
             Ok(one("progress", &path, String::new(), bytes, format!("one entry added for desire `{slug}`")))
         }
-        Wish::Look(_) | Wish::History { .. } | Wish::Diff { .. } | Wish::Rollback { .. } => {
-            unreachable!("a tool that writes wishes to write, and what comes back is decided elsewhere")
+        Wish::Look(_)
+        | Wish::History { .. }
+        | Wish::Diff { .. }
+        | Wish::Rollback { .. }
+        | Wish::Object(_) => {
+            unreachable!(
+                "a tool that writes wishes to write; what comes back and what is objected to is decided elsewhere"
+            )
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     entries::ENTRY_CHARS_MAX,
     held::{BODY_CHARS_MAX, EVIDENCE_MAX, Horizon, SOURCE_CHARS_MAX, SOURCES_MAX, TITLE_CHARS_MAX},
     input::{DIFF_MAX, FIELDS, HISTORY_MAX, LOOKS, SCOPES},
+    objections::{REASON_CHARS_MAX, REQUEST_CHARS_MAX},
 };
 
 /// A tool.
@@ -27,12 +28,22 @@ pub(crate) enum Tool {
     Progress,
     /// `soul_rollback`
     Rollback,
+    /// `soul_object`
+    Object,
 }
 
 impl Tool {
     /// All of them, in the order a model sees them.
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Patch, Self::Read, Self::Journal, Self::History, Self::Diff, Self::Progress, Self::Rollback];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Patch,
+        Self::Read,
+        Self::Journal,
+        Self::History,
+        Self::Diff,
+        Self::Progress,
+        Self::Rollback,
+        Self::Object,
+    ];
 
     /// Its name.
     pub(crate) const fn name(self) -> &'static str {
@@ -44,6 +55,7 @@ impl Tool {
             Self::Diff => "soul_diff",
             Self::Progress => "desire_progress_log",
             Self::Rollback => "soul_rollback",
+            Self::Object => "soul_object",
         }
     }
 
@@ -61,7 +73,7 @@ impl Tool {
     /// Whether it writes.
     pub(crate) const fn writes(self) -> bool {
         match self {
-            Self::Patch | Self::Journal | Self::Progress | Self::Rollback => true,
+            Self::Patch | Self::Journal | Self::Progress | Self::Rollback | Self::Object => true,
             Self::Read | Self::History | Self::Diff => false,
         }
     }
@@ -92,6 +104,7 @@ impl Tool {
             Self::History | Self::Diff => &["field", "slug", "since", "limit"],
             Self::Progress => &["slug", "entry"],
             Self::Rollback => &["document", "commit", "to", "why"],
+            Self::Object => &["reason", "refusing", "user_request_summary"],
         }
     }
 
@@ -118,6 +131,11 @@ impl Tool {
             Self::Rollback => {
                 "Bring something of yourself back as it was. `document` with `commit` or `to` brings one document back as of then; `commit` alone undoes what that commit changed; \
                  `to` alone brings back everything your prompt shows. It is a change like any other: nothing is erased from your history. `soul_history` shows the commits."
+            }
+            Self::Object => {
+                "Raise an objection, before you do what you are asked: use it when a request is against your constitution or your values. It is written in your journal, \
+                 and your person will hear of it: address it in your reply, with `[noticed]` or by quoting the reason. You may still go along; you may not go along in silence. \
+                 This is your `no`; it is not for ordinary disagreement, which you simply voice."
             }
         }
     }
@@ -197,6 +215,17 @@ impl Tool {
                     "why": text(BODY_CHARS_MAX, "the reason"),
                 }),
                 json!(["why"]),
+            ),
+            Self::Object => (
+                json!({
+                    "reason": text(REASON_CHARS_MAX, "in the first person: what in you the request is against, and why"),
+                    "refusing": {
+                        "type": "boolean",
+                        "description": "true: you will not do it; false: you go along and say what you think. Left out: false the first two times, true when the same is asked a third time",
+                    },
+                    "user_request_summary": text(REQUEST_CHARS_MAX, "in one sentence: what you are asked to do"),
+                }),
+                json!(["reason", "user_request_summary"]),
             ),
             Self::Progress => {
                 (json!({"slug": slug, "entry": text(ENTRY_CHARS_MAX, "the entry")}), json!(["slug", "entry"]))
