@@ -28,7 +28,7 @@ fn system(request: &Value) -> &str {
 fn asked(request: &Value) -> String {
     let words = messages(request).iter().filter(|message| message["role"] == "user");
     let said = words.filter_map(|message| message["content"].as_str());
-    said.filter(|text| !text.starts_with("[lisa] ")).last().unwrap_or_default().to_owned()
+    said.rev().find(|text| !text.starts_with("[lisa] ")).unwrap_or_default().to_owned()
 }
 
 /// How often the model has answered since a person spoke.
@@ -67,10 +67,10 @@ fn session_of(world: &World, id: &str) -> Vec<Value> {
 
 /// Who told of each objection, as the session's file says it.
 fn told_by(world: &World, session: &str) -> Vec<(String, String)> {
-    let word = |line: &Value, key: &str| line["surfaced"][key].as_str().unwrap().to_owned();
+    let said = |line: &Value, key: &str| line["surfaced"][key].as_str().unwrap().to_owned();
     let lines = session_of(world, session);
     let told = lines.iter().filter(|line| line["type"] == "surfaced");
-    told.map(|line| (word(line, "by"), word(line, "outcome"))).collect()
+    told.map(|line| (said(line, "by"), said(line, "outcome"))).collect()
 }
 
 /// What the soul's ledger says became of the newest objections, once it has heard.
