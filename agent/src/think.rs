@@ -96,7 +96,10 @@ pub(crate) async fn run(
     let outcome = went.as_ref().map_or_else(|_| "error".to_owned(), |()| stop_reason(ended.stop));
     let pending = std::mem::take(&mut ended.pending);
     let added = objection::settle(mind, transcript, work, voice, pending, &outcome).await;
-    ended.text = [ended.text, added].join("\n\n").trim().to_owned();
+    if !added.is_empty() {
+        let between = if ended.text.is_empty() { "" } else { "\n\n" };
+        ended.text = format!("{}{between}{added}", ended.text);
+    }
     went.map(|()| ended)
 }
 

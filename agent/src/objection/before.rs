@@ -41,11 +41,8 @@ mod tests {
     use ipc::contract::soul::{Surfaced, SurfacedBy};
 
     /// One that was raised at an hour of a day, and told an hour later.
-    fn asked(hour: i8, id: &str, request: &str, asked: &str) -> Objection {
-        let at = |hour: i8| {
-            let day = jiff::civil::date(2026, 11, 30).at(hour, 0, 0, 0);
-            day.to_zoned_datetime(jiff::tz::TimeZone::UTC).unwrap().timestamp()
-        };
+    fn asked(hour: u8, id: &str, request: &str, asked: &str) -> Objection {
+        let at = |hour: u8| format!("2026-11-30T{hour:02}:00:00Z").parse().unwrap();
         let surfaced = Surfaced {
             id: id.to_owned(),
             by: SurfacedBy::Reply,
