@@ -34,7 +34,7 @@ pub(crate) fn due(session: &Transcript, spoken_min: usize) -> Due {
         return Due::Resume(begun.clone());
     }
     let (from, up_to) = (session.watermark.up_to, session.messages.len());
-    let new = session.messages.get(from..).map_or(0, spoken);
+    let new = spoken(&session.conversation(from, up_to));
     if new < spoken_min { Due::Nothing } else { Due::Fresh { from, up_to } }
 }
 

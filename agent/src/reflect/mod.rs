@@ -144,7 +144,7 @@ pub(crate) async fn look_back(
             outcome.gave_way = true;
             break;
         };
-        let words = session.messages.get(begun.from..begun.up_to).map_or(0, spoken);
+        let words = spoken(&session.conversation(begun.from, begun.up_to));
         let told = said(&record, words);
         let failed = record.error.is_some();
         tell(session, &record);
@@ -197,7 +197,7 @@ async fn go_on(
 ) -> Result<Option<Record>, ReflectError> {
     let (catalog, id) = (mind.catalog.clone(), begun.reflection.clone());
     let reading = tokio::task::spawn_blocking(move || catalog.read(&id));
-    let words = session.messages.get(begun.from..begun.up_to).map_or(0, spoken);
+    let words = spoken(&session.conversation(begun.from, begun.up_to));
     let record = |done: &Done, up_to: usize, error: Option<String>| Record {
         ts: mind.now().to_string(),
         summary: prefix(done.summary.trim(), SUMMARY_CHARS_MAX).to_owned(),
@@ -260,7 +260,7 @@ async fn turn(
         run: Some(run),
         tools: Some(TOOLS.map(str::to_owned).into()),
         rounds_max: ROUNDS_MAX.saturating_sub(rounds).max(1),
-        looks_back_on: session.messages.get(begun.from..begun.up_to).unwrap_or_default().into(),
+        looks_back_on: session.conversation(begun.from, begun.up_to).into(),
     };
     let voice = Voice::new(mind.notices.clone(), &own.header.id, request);
     let own_cancel = cancel.child_token();
@@ -281,13 +281,13 @@ async fn ask_for(mind: &Mind, session: &Transcript, begun: &Begun) -> Result<Str
     let held = mind.portrait.current(&mind.soul, mind.person_in(&session.header)).await?;
     let is_offered = |tool: &&str| held.tools.iter().any(|offered| offered.name == *tool);
     let tools: Vec<&str> = TOOLS.into_iter().filter(is_offered).collect();
-    let messages = session.messages.get(begun.from..begun.up_to).unwrap_or_default();
-    let conversation = quote(messages);
+    let messages = session.conversation(begun.from, begun.up_to);
+    let conversation = quote(&messages);
     let (long, objections) = (long_progress(mind).await?, objections(mind).await?);
     Ok(prompt::prompt(&Facts {
         session: &session.header.id,
         conversation: &conversation,
-        spoken: spoken(messages),
+        spoken: spoken(&messages),
         tools: &tools,
         long: &long,
         objections,

@@ -73,6 +73,13 @@ impl Transcript {
         self.asides.ours.contains(&at)
     }
 
+    /// What was said between two messages, without what the runtime said to the model alone.
+    pub(crate) fn conversation(&self, from: usize, up_to: usize) -> Vec<Message> {
+        let range = self.messages.iter().enumerate().take(up_to).skip(from);
+        let heard = |(at, message): &(usize, &Message)| message.role != Role::User || !self.is_ours(*at);
+        range.filter(heard).map(|(_, message)| message.clone()).collect()
+    }
+
     /// Which message began the turn of a request.
     pub(crate) fn begin(&self, request: &RequestId) -> Option<usize> {
         self.asides.begins.get(request.as_str()).copied()
