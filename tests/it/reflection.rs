@@ -284,3 +284,32 @@ fn sw4_one_that_fails_before_it_wrote_leaves_the_session_to_be_looked_back_on_la
     let other = chat.ask("_lisa/reflect", json!({"sessionId": "20200101-000000-000000"})).unwrap_err();
     assert!(other["message"].as_str().unwrap().contains("there is no session"), "{other}");
 }
+
+#[test]
+fn a_look_back_is_bounded_in_rounds_and_in_time() {
+    let hangs = Arc::new(AtomicUsize::new(0));
+    let hang = hangs.clone();
+    let model = model(move |round| match (hang.load(Ordering::SeqCst), round) {
+        (0, _) => Answer::Calls(vec![("soul_read", json!({"what": "summary"}))]),
+        (_, 0) => Answer::Calls(vec![entry("We spoke.")]),
+        _ => Answer::HangsAfter("hm".into()),
+    });
+    let config = model.config().replace("\"2s\"", "\"5m\"") + "[reflect]\nturn_max = \"2s\"\n";
+    let world = World::configured(&config);
+    world.up_and_born();
+    let mut chat = world.chat();
+    let session = chat.new_session();
+    chat.say(&session, "hello");
+    let circles = chat.say(&session, "/reflect");
+    assert!(circles.notes.contains("nothing was changed"), "{circles:?}");
+    let asked = || model.requests().iter().filter(|request| round(request).is_some()).count();
+    assert_eq!(asked(), 8);
+
+    hangs.store(1, Ordering::SeqCst);
+    chat.say(&session, "hello again");
+    let late = chat.say(&session, "/reflect");
+    assert!(late.notes.contains("longer than 2s"), "{late:?}");
+    // it had written, so it is not done again
+    assert_eq!(lines(&world, &session, "reflection")[1]["upTo"], 4);
+    assert!(chat.say(&session, "/reflect").notes.contains("nothing new"));
+}

@@ -94,16 +94,14 @@ pub(crate) fn is_under_reflected(spoken: usize, operations: usize) -> bool {
 
 /// What a person is told of one that is over.
 pub(crate) fn said(record: &Record, spoken: usize) -> String {
+    let changes = match record.operations {
+        0 => "nothing was changed".to_owned(),
+        1 => "1 change was made".to_owned(),
+        changes => format!("{changes} changes were made"),
+    };
     let mut said = match &record.error {
-        Some(error) => format!("[the look back on this conversation was not finished: {error}]"),
-        None => {
-            let changes = match record.operations {
-                0 => "nothing was changed".to_owned(),
-                1 => "1 change was made".to_owned(),
-                changes => format!("{changes} changes were made"),
-            };
-            format!("[looked back on {spoken} messages: {changes}]")
-        }
+        Some(error) => format!("[the look back on this conversation was not finished, {changes}: {error}]"),
+        None => format!("[looked back on {spoken} messages: {changes}]"),
     };
     if record.under_reflected {
         said.push_str(

@@ -407,6 +407,6 @@ mod tests {
         let under = one(record(0, true, None));
         check(&under, &["nothing was changed", "under-reflected"]);
         assert!(under.unasked().is_some() && one(record(2, false, None)).unasked().is_none());
-        check(&one(record(0, false, Some("no model"))), &["not finished: no model"]);
+        check(&one(record(0, false, Some("no model"))), &["not finished", "no model"]);
     }
 }

@@ -78,8 +78,7 @@ fn words(speaker: &str, text: &str) -> String {
     let shown = ipc::text::prefix(text.trim(), MESSAGE_CHARS_MAX);
     let cut = if shown.len() < text.trim().len() { " […]" } else { "" };
     // whatever may be shown as the end of a line is one
-    let lines = shown
-        .split(|c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'));
+    let lines = shown.split(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}']);
     let lines: Vec<&str> = lines.collect();
     format!("> {speaker}: {}{cut}\n", lines.join("\n>   "))
 }

@@ -116,8 +116,8 @@ mod tests {
 
     #[test]
     fn what_is_named_is_bounded() {
-        let many: String = (0..50).map(|n| format!("> person: {n} {}\n", "字".repeat(500))).collect();
-        let entry = read(&message(&many)).unwrap().entry();
+        let many: Vec<_> = (0..50).map(|n| format!("> person: {n} {}", "字".repeat(500))).collect();
+        let entry = read(&message(&many.join("\n"))).unwrap().entry();
         assert!(ipc::text::chars(&entry) < 500 && entry.contains("“49 "), "{entry}");
     }
 
