@@ -126,23 +126,23 @@ impl Ledger {
         let mut told: Vec<Told> = Vec::new();
         for (at_line, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
             match lines::parse::<Line>(line).pop() {
-                Some(Line::Raised { id, at, session, request, reason, refusing, times }) => {
-                    // only the first line of an id counts, as with everything that is said twice
-                    if told.iter().all(|known| known.objection.id != id) {
-                        let (surfaced, surfaced_at) = (None, None);
-                        let objection = Objection {
-                            id,
-                            at,
-                            session,
-                            request,
-                            reason,
-                            refusing,
-                            times,
-                            surfaced,
-                            surfaced_at,
-                        };
-                        told.push(Told { objection, raised_in: at_line, surfaced_in: None });
-                    }
+                // only the first line of an id counts, as with everything that is said twice
+                Some(Line::Raised { id, at, session, request, reason, refusing, times })
+                    if told.iter().all(|known| known.objection.id != id) =>
+                {
+                    let (surfaced, surfaced_at) = (None, None);
+                    let objection = Objection {
+                        id,
+                        at,
+                        session,
+                        request,
+                        reason,
+                        refusing,
+                        times,
+                        surfaced,
+                        surfaced_at,
+                    };
+                    told.push(Told { objection, raised_in: at_line, surfaced_in: None });
                 }
                 Some(Line::Surfaced { id, at, by, outcome, asked }) => {
                     let known = told.iter_mut().rev().find(|known| known.objection.id == id);
@@ -152,7 +152,7 @@ impl Ledger {
                         known.surfaced_in = Some(at_line);
                     }
                 }
-                None => {}
+                Some(Line::Raised { .. }) | None => {}
             }
         }
         Self { bytes, told }

@@ -125,7 +125,7 @@ mod tests {
             let weight = weight(&rated(scores, now), now, &Gates::default());
             match (weight, expected) {
                 (Some(weight), Some(expected)) => {
-                    assert!((weight - expected).abs() < 1e-9, "{weight} {scores:?}")
+                    assert!((weight - expected).abs() < 1e-9, "{weight} {scores:?}");
                 }
                 (weight, expected) => assert_eq!(weight, expected, "{scores:?}"),
             }

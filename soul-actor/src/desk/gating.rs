@@ -369,8 +369,8 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert!(refused(edit(&mut desk, false, "rules", "x", None)).contains("only a person"));
-        let stale = edit(&mut desk, true, "identity", "x", Some("something else"));
-        assert!(refused(stale).contains("has changed since"));
+        let outdated = edit(&mut desk, true, "identity", "x", Some("something else"));
+        assert!(refused(outdated).contains("has changed since"));
         assert!(refused(edit(&mut desk, true, "identity", &"x".repeat(1201), None)).contains("1200"));
         assert!(refused(edit(&mut desk, true, "identty", "x", None)).contains("`identity`"));
         let rated = Rate { score: Score::Up, session: None, message: "m".into(), human: false };

@@ -256,7 +256,7 @@ mod tests {
         let once = |desk: &mut Desk| {
             let caller = Caller { role: Role::Agent, life: 1 };
             match ask_alone(desk, &caller, &id, Request::Call(asked.clone())) {
-                Reply::Called(called) => called,
+                Reply::Called(done) => done,
                 other => panic!("{other:?}"),
             }
         };
@@ -288,8 +288,8 @@ mod tests {
         let (_stage, mut desk) = Stage::born();
         for (kind, may) in RunKind::ALL.into_iter().zip([true, false, false, false]) {
             let opener = if kind == RunKind::Reflect { Role::Agent } else { Role::Heartbeat };
-            let opened = ask(&mut desk, opener, Request::OpenRun { kind, task: "desire:x".into() });
-            let Reply::RunOpened { run } = opened else { panic!("{opened:?}") };
+            let reply = ask(&mut desk, opener, Request::OpenRun { kind, task: "desire:x".into() });
+            let Reply::RunOpened { run } = reply else { panic!("{reply:?}") };
             let call = Call {
                 tool: "soul_object".into(),
                 input: json!({"reason": "no", "user_request_summary": "x"}),

@@ -117,7 +117,7 @@ fn torn_and_foreign_lines_are_passed_over_and_kept() {
     bytes.extend_from_slice(&life.ledger.bytes);
     bytes.extend_from_slice(b"{\"type\":\"surfa");
     let ledger = Ledger::read(bytes.clone());
-    assert_eq!(ledger.newest(9, false), [raised.clone()]);
+    assert_eq!(ledger.newest(9, false), std::slice::from_ref(&raised));
     let after = ledger.surface(&surfaced(&raised.id, ""), life.now).unwrap().unwrap();
     assert!(after.starts_with(&bytes), "nothing that is there changes");
     assert!(Ledger::read(after).newest(9, true).is_empty());
