@@ -21,6 +21,7 @@ pub(crate) struct Transcript {
     /// What was said, oldest first.
     pub(crate) messages: Vec<Message>,
     turns: BTreeMap<String, TurnState>,
+    last_reply: Option<String>,
     prompt: Option<String>,
 }
 
@@ -45,8 +46,14 @@ impl Transcript {
         let Some(Entry::Session(header)) = entries.next() else {
             return Err(SessionError::NoHeader { path });
         };
-        let mut transcript =
-            Self { path, header, messages: Vec::new(), turns: BTreeMap::new(), prompt: None };
+        let mut transcript = Self {
+            path,
+            header,
+            messages: Vec::new(),
+            turns: BTreeMap::new(),
+            last_reply: None,
+            prompt: None,
+        };
         for entry in entries {
             transcript.fold(entry);
         }
@@ -64,6 +71,9 @@ impl Transcript {
             }
             Entry::Prompt { fingerprint, .. } => self.prompt = Some(fingerprint),
             Entry::TurnEnd { request, stop_reason, error, .. } => {
+                if error.is_none() {
+                    self.last_reply = Some(request.clone());
+                }
                 self.turns.insert(request, TurnState::Ended { stop_reason, error });
             }
         }
@@ -72,6 +82,11 @@ impl Transcript {
     /// How far the turn of a request has come; nothing when it never began.
     pub(crate) fn turn(&self, request: &RequestId) -> Option<&TurnState> {
         self.turns.get(request.as_str())
+    }
+
+    /// The request of the newest turn that ended with an answer: what its reply is called (`messageId`).
+    pub(crate) fn last_reply(&self) -> Option<&str> {
+        self.last_reply.as_deref()
     }
 
     /// Writes a message down, and then counts it as said; a `request` marks the one that begins its turn.
