@@ -102,14 +102,15 @@ impl Desk {
     async fn load(&self, params: Value) -> Result<Reply, RpcError> {
         let asked: acp::LoadSessionRequest = read(params)?;
         let transcript = self.transcript(&asked.session_id.0).await?;
-        let result = serde_json::to_value(acp::LoadSessionResponse::new()).map_err(internal)?;
+        let loaded = acp::LoadSessionResponse::new().meta(last_reply(&transcript));
+        let result = serde_json::to_value(loaded).map_err(internal)?;
         Ok(Reply::Replayed { updates: past(&transcript), result })
     }
 
     async fn resume(&self, params: Value) -> Result<Reply, RpcError> {
         let asked: acp::ResumeSessionRequest = read(params)?;
-        self.transcript(&asked.session_id.0).await?;
-        relayed(&acp::ResumeSessionResponse::new())
+        let transcript = self.transcript(&asked.session_id.0).await?;
+        relayed(&acp::ResumeSessionResponse::new().meta(last_reply(&transcript)))
     }
 
     async fn prompt(&self, request: RequestId, params: Value) -> Result<Reply, RpcError> {
@@ -237,6 +238,12 @@ impl Desk {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.conversations.remove(session);
     }
+}
+
+/// What her last reply in a session is called, for whoever wants to speak about it: as the answer to its prompt did.
+fn last_reply(transcript: &Transcript) -> Option<acp::Meta> {
+    let id = transcript.last_reply()?;
+    Some([("lisa".to_owned(), json!({"messageId": id}))].into_iter().collect())
 }
 
 /// A session's past as updates, oldest first, the newest that fit.

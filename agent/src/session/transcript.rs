@@ -27,6 +27,7 @@ pub(crate) struct Transcript {
     /// How far the looking back on it went.
     pub(crate) watermark: Watermark,
     turns: BTreeMap<String, TurnState>,
+    last_reply: Option<String>,
     prompt: Option<String>,
     pub(super) asides: Asides,
 }
@@ -58,6 +59,7 @@ impl Transcript {
             messages: Vec::new(),
             watermark: Watermark::default(),
             turns: BTreeMap::new(),
+            last_reply: None,
             prompt: None,
             asides: Asides::default(),
         };
@@ -85,6 +87,9 @@ impl Transcript {
             }
             Entry::Surfaced { request, surfaced, .. } => self.asides.told(request, surfaced),
             Entry::TurnEnd { request, stop_reason, error, .. } => {
+                if error.is_none() {
+                    self.last_reply = Some(request.clone());
+                }
                 self.turns.insert(request, TurnState::Ended { stop_reason, error });
             }
         }
@@ -93,6 +98,11 @@ impl Transcript {
     /// How far the turn of a request has come; nothing when it never began.
     pub(crate) fn turn(&self, request: &RequestId) -> Option<&TurnState> {
         self.turns.get(request.as_str())
+    }
+
+    /// The request of the newest turn that ended with an answer: what its reply is called (`messageId`).
+    pub(crate) fn last_reply(&self) -> Option<&str> {
+        self.last_reply.as_deref()
     }
 
     /// Writes a message down, and then counts it as said; a `request` marks the one that begins its turn.
@@ -238,6 +248,7 @@ mod tests {
             messages: serde_json::from_value(messages).unwrap(),
             watermark: Watermark::default(),
             turns: BTreeMap::new(),
+            last_reply: None,
             prompt: None,
             asides: Asides::default(),
         }
