@@ -9,8 +9,6 @@
 //! their order. A line that is torn or of a kind unknown here is passed over and kept. What the file says besides, git
 //! keeps: with more than [`RAISED_MAX`] objections, the oldest leave it.
 
-mod likeness;
-
 use std::collections::HashSet;
 
 use ipc::{
@@ -18,12 +16,10 @@ use ipc::{
     digest::sha256_hex,
     id::RequestId,
     lines,
-    text::one_line,
+    text::{asks_the_same, one_line},
 };
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-
-use likeness::Gist;
 
 /// The longest summary of a request, in characters: a sentence.
 pub(crate) const REQUEST_CHARS_MAX: usize = 500;
@@ -241,10 +237,9 @@ impl Ledger {
     /// How often she objected to the same thing, and it was asked for again after a person had heard of it. Two that
     /// were raised before the first of them was told are one.
     fn times_before(&self, request: &str, now: Timestamp) -> u32 {
-        let gist = Gist::of(request);
         let same = |told: &&Told| {
             let asked = told.objection.surfaced.as_ref().map_or("", |surfaced| surfaced.asked.as_str());
-            gist.is_like(&Gist::of(&told.objection.request)) || gist.is_like(&Gist::of(asked))
+            asks_the_same(request, &told.objection.request) || asks_the_same(request, asked)
         };
         let (mut times, mut heard_in) = (0, None);
         for told in self.since(now, REMEMBERED).filter(same) {

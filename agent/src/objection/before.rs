@@ -1,9 +1,6 @@
 //! What was objected to before: a plain function of the ledger and of what a person says now.
 
-use ipc::{
-    contract::soul::Objection,
-    text::{SAME_REQUEST, alike},
-};
+use ipc::{contract::soul::Objection, text::asks_the_same};
 
 /// From how many earlier objections on the default is to refuse.
 const TIMES_MIN: u32 = 2;
@@ -17,9 +14,8 @@ pub(super) fn same<'a>(earlier: &[&'a Objection], asked: &str) -> Vec<&'a Object
     let mut told_at = None;
     for objection in earlier.iter().rev() {
         let Some(surfaced) = &objection.surfaced else { continue };
-        let to_this = [surfaced.asked.as_str(), &objection.request]
-            .iter()
-            .any(|then| alike(asked, then) >= SAME_REQUEST);
+        let to_this =
+            [surfaced.asked.as_str(), &objection.request].iter().any(|then| asks_the_same(asked, then));
         if to_this && told_at <= Some(objection.at) {
             told_at = objection.surfaced_at.or(Some(objection.at));
             same.push(objection);
