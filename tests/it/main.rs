@@ -13,6 +13,7 @@ mod heartbeat;
 mod hostile;
 mod isolation;
 mod models;
+mod objections;
 mod old_home;
 mod supervision;
 mod tidy;
