@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Args, ColorChoice, Parser, Subcommand, error::ErrorKind};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, error::ErrorKind};
 use ipc::{contract::chat::Cursor, exit::Exit};
 
 use crate::since::{Since, duration};
@@ -62,6 +62,19 @@ Examples:
     Soul(Soul),
     /// Her own time
     Heartbeat(Heartbeat),
+    /// What she objected to, who told it, and how that ended
+    Objections(Objections),
+    /// What she wishes of her tools
+    #[command(long_about = "\
+What she wishes of her tools: her desire `meta-wishlist` with its progress, and what follows `[WISHLIST]` at the \
+beginning of a line in her journal.")]
+    #[command(after_long_help = "\
+Examples:
+  lisa wishlist
+  lisa wishlist --json | jq '.journal[].text'")]
+    Wishlist,
+    /// Rate her last reply, or the one that is named
+    Rate(Rate),
 }
 
 /// How to start.
@@ -135,6 +148,48 @@ pub(crate) struct Events {
     pub(crate) follow: bool,
 }
 
+/// Which objections.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  lisa objections                  the newest
+  lisa objections --open           those nobody was told of yet
+  lisa objections --json | jq 'select(.refusing)'")]
+pub(crate) struct Objections {
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) limit: u32,
+    /// Only those nobody was told of yet
+    #[arg(long)]
+    pub(crate) open: bool,
+}
+
+/// What a reply was like.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  lisa rate up                     her last reply in the most recent session
+  lisa rate down --message ID      the reply that `lisa chat --json` called so in its last line")]
+pub(crate) struct Rate {
+    /// What it was like
+    #[arg(value_name = "up|meh|down", hide_possible_values = true)]
+    pub(crate) mark: Mark,
+    /// Which reply; her last one without
+    #[arg(long, value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub(crate) message: Option<String>,
+}
+
+/// What a person thinks of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mark {
+    /// Good.
+    Up,
+    /// Neither.
+    Meh,
+    /// Bad.
+    Down,
+}
+
 /// What of the self.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -163,6 +218,23 @@ Examples:
         /// Its name or path: `identity`, `desires/learn-rust`, `journal/2026-11-30`
         #[arg(value_name = "DOC")]
         document: String,
+    },
+    /// Write one document in your own words, in your editor or from stdin
+    #[command(long_about = "\
+Write one document in your own words: in the editor of VISUAL or EDITOR, or from stdin where that is no terminal.
+
+It is refused where the document has changed since it was read; what you wrote is then kept in a file that is named.")]
+    #[command(after_long_help = "\
+Examples:
+  lisa soul edit rules
+  lisa soul edit user --why 'moved to Lisbon' < user.md")]
+    Edit {
+        /// Its name or path: `rules`, `user`, `relationships/ada`
+        #[arg(value_name = "DOC")]
+        document: String,
+        /// Why, for the history
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        why: String,
     },
     /// What changed, newest first: commit, time, what was done, by whom and why
     #[command(after_long_help = "\
@@ -314,6 +386,12 @@ mod tests {
             "lisa events --since yesterday",
             "lisa soul show",
             "lisa soul history --limit 0",
+            "lisa soul edit",
+            "lisa rate",
+            "lisa rate sideways",
+            "lisa rate up --message=",
+            "lisa objections --limit 0",
+            "lisa wishlist all",
             "lisa soul history --since yesterday",
             "lisa soul why identity",
             "lisa soul why identity 0",
@@ -373,5 +451,15 @@ mod tests {
         let Command::Events(events) = parse("lisa events -f --since 3:17").unwrap().command else { panic!() };
         assert_eq!((events.follow, events.since), (true, Some(Cursor { epoch: 3, seq: 17 })));
         assert!(matches!(parse("lisa soul").unwrap().command, Command::Soul(Soul { command: None })));
+        let Command::Rate(rate) = parse("lisa rate down --message m1").unwrap().command else { panic!() };
+        assert_eq!((rate.mark, rate.message.as_deref()), (Mark::Down, Some("m1")));
+        let Command::Objections(asked) = parse("lisa objections --open").unwrap().command else { panic!() };
+        assert_eq!((asked.limit, asked.open), (20, true));
+        let Command::Soul(Soul { command: Some(SoulCommand::Edit { document, why }) }) =
+            parse("lisa soul edit 规则 --why 因为").unwrap().command
+        else {
+            panic!()
+        };
+        assert_eq!((document.as_str(), why.as_str()), ("规则", "因为"));
     }
 }

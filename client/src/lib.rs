@@ -2,32 +2,38 @@
 //!
 //! ```text
 //!  arguments   what may be typed                      (clap)
-//!  up · down   starting and stopping                  (the only place that makes a process)
+//!  up · down   starting and stopping                  (the only place that makes a process of ours)
 //!  link        one connection to the chat socket      (JSON-RPC, deadlines, peer checked)
 //!  chat        a conversation: attach, turn, transcript
 //!  status · events · soul · heartbeat                 one question each, and how its answer looks
 //!  deeds       why, roll-back and check: what a person does to the self
+//!  edit        a document in a person's words        (the only place that runs a person's program)
+//!  objections · wishlist · rate                       what she says no to, wishes for, and how she is liked
 //!  output      data to stdout, words about it to stderr
 //! ```
 //!
 //! Data goes to stdout and words about it to stderr, nothing needs a terminal, and no colour is used. Rendering is in
 //! pure functions beside each command; the clock and the time zone are read in this file and passed on. The client owns
-//! nothing on disk but the log of a start that it detaches from.
+//! nothing on disk but the log of a start that it detaches from, and the file an editor is opened on.
 
 mod arguments;
 mod chat;
 mod deeds;
 mod down;
+mod edit;
 mod events;
 mod heartbeat;
 mod link;
 mod news;
+mod objections;
 mod output;
 mod portrait;
+mod rate;
 mod since;
 mod soul;
 mod status;
 mod up;
+mod wishlist;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -82,6 +88,9 @@ async fn answer(home: &Home, json: bool, command: Command) -> Result<(), Fault> 
         Command::Events(asked) => events::events(home, json, &asked, &TimeZone::system()).await,
         Command::Soul(asked) => soul::soul(home, json, asked.command, &now()).await,
         Command::Heartbeat(asked) => heartbeat::heartbeat(home, json, asked.command).await,
+        Command::Objections(asked) => objections::objections(home, json, &asked, &TimeZone::system()).await,
+        Command::Wishlist => wishlist::wishlist(home, json).await,
+        Command::Rate(asked) => rate::rate(home, json, asked).await,
     }
 }
 

@@ -13,6 +13,16 @@ const SENTENCE_CHARS_MAX: usize = 300;
 /// A wait shorter than this is "a moment".
 const MOMENT_MS: u64 = 1000;
 
+/// An objection came into the soul, or what became of one: the ledger alone is written then.
+fn objection(event: &Event) -> String {
+    let what = if paths(event).contains("journal/") {
+        "she raised an objection"
+    } else {
+        "what became of an objection was noted"
+    };
+    format!("{what}; `lisa objections` shows it{}", aside(&[event.text("caller").to_owned()]))
+}
+
 /// What happened, as a sentence without capital and full stop.
 pub(crate) fn sentence(event: &Event) -> String {
     let process = event.text("process");
@@ -31,6 +41,7 @@ pub(crate) fn sentence(event: &Event) -> String {
         }
         kind::CHILD_STOPPED => format!("{process} stopped{}", aside(&[event.text("how").to_owned()])),
         kind::CHILD_PARKED => format!("{process} is parked and will not be restarted: {}", event.text("why")),
+        kind::SOUL_CHANGED if event.text("op") == "object" => objection(event),
         kind::SOUL_CHANGED => {
             format!("soul changed: {}{}", paths(event), aside(&[event.text("caller").to_owned()]))
         }
@@ -153,6 +164,15 @@ mod tests {
         check(
             json!({"type": "soul_changed", "paths": ["identity.md", "values/灯.md"], "caller": "soul_patch"}),
             "soul changed: identity.md, values/灯.md (soul_patch)",
+        );
+        check(
+            json!({"type": "soul_changed", "op": "object", "paths": ["journal/2026-11-30.md", "objections.jsonl"],
+                "caller": "soul_object"}),
+            "she raised an objection; `lisa objections` shows it (soul_object)",
+        );
+        check(
+            json!({"type": "soul_changed", "op": "object", "paths": ["objections.jsonl"], "caller": "agent"}),
+            "what became of an objection was noted; `lisa objections` shows it (agent)",
         );
         check(json!({"type": "client_dropped", "client": 4}), "client 4 was dropped because it did not read");
         check(json!({"type": "child_died"}), " died".trim());

@@ -1,7 +1,7 @@
 //! Who she is on one screen: what `lisa soul` shows of a snapshot.
 
 use ipc::{
-    contract::soul::{BigFive, Desire, Document, Snapshot},
+    contract::soul::{BigFive, Desire, Document, Feeling, Snapshot},
     text::{chars, one_line, prefix},
 };
 
@@ -13,6 +13,9 @@ const DOCUMENT_CHARS_MAX: usize = 600;
 const ITEMS_MAX: usize = 8;
 const ITEM_CHARS_MAX: usize = 140;
 
+/// From which value on, in either direction, a feeling is worth a word.
+const FELT_MIN: f64 = 0.05;
+
 /// Draws her.
 pub(crate) fn portrait(snapshot: &Snapshot) -> String {
     let mut lines = vec![head(snapshot)];
@@ -20,6 +23,17 @@ pub(crate) fn portrait(snapshot: &Snapshot) -> String {
     document(&mut lines, "identity", &snapshot.identity);
     document(&mut lines, "purpose", &snapshot.purpose);
     document(&mut lines, "constitution", &snapshot.constitution);
+    for (name, text) in [
+        ("soul", &snapshot.soul),
+        ("user", &snapshot.user),
+        ("memory", &snapshot.memory),
+        ("rules", &snapshot.rules),
+    ] {
+        if !text.text.is_empty() || text.notice.is_some() {
+            document(&mut lines, name, text);
+        }
+    }
+    feelings(&mut lines, &snapshot.emotions);
     items(&mut lines, "values", &snapshot.values, |value| {
         let body = one_line(&value.body, ITEM_CHARS_MAX);
         // many values are their title and nothing more
@@ -33,6 +47,10 @@ pub(crate) fn portrait(snapshot: &Snapshot) -> String {
         format!("{} ({:.0} % sure)", opinion.stance, opinion.confidence * 100.0)
     });
     items(&mut lines, "desires", &snapshot.desires, desire);
+    items(&mut lines, "people", &snapshot.relationships, |person| {
+        let body = one_line(&person.body, ITEM_CHARS_MAX);
+        if body.is_empty() { person.title.clone() } else { format!("{}: {body}", person.title) }
+    });
     lines.join("\n")
 }
 
@@ -92,6 +110,20 @@ fn items<T>(lines: &mut Vec<String>, name: &str, items: &[T], item: impl Fn(&T) 
         && more > 0
     {
         lines.push(format!("  … and {more} more"));
+    }
+}
+
+/// The strongest first; what is as good as nothing is not felt.
+fn feelings(lines: &mut Vec<String>, feelings: &[Feeling]) {
+    let mut felt: Vec<_> = feelings.iter().filter(|feeling| feeling.value.abs() >= FELT_MIN).collect();
+    felt.sort_by(|a, b| b.value.abs().total_cmp(&a.value.abs()));
+    let shown: Vec<_> = felt
+        .iter()
+        .take(ITEMS_MAX)
+        .map(|feeling| format!("{} {:+.2}", one_line(&feeling.name, 40), feeling.value))
+        .collect();
+    if !shown.is_empty() {
+        lines.extend([String::new(), "feels".to_owned(), format!("  {}", shown.join(" · "))]);
     }
 }
 
@@ -212,6 +244,32 @@ desires
             "{portrait}"
         );
         assert!(portrait.lines().count() < 60 && chars(&portrait) < 4000, "{portrait}");
+    }
+
+    #[test]
+    fn su2_what_she_has_besides_is_shown_where_there_is_something() {
+        let feeling = |name: &str, value| Feeling { name: name.into(), value };
+        let text = |text: &str| Document { text: text.into(), notice: None };
+        let snapshot = Snapshot {
+            soul: text("Dry, warm."),
+            user: text("Ada 住在里斯本。"),
+            rules: text("No mail."),
+            emotions: vec![feeling("calm", 0.2), feeling("忧", -0.6), feeling("joy", 0.04)],
+            relationships: vec![Held {
+                slug: "ada".into(),
+                title: "Ada".into(),
+                body: "She sails\non Sundays.".into(),
+            }],
+            ..sample()
+        };
+        let portrait = portrait(&snapshot);
+        for part in [
+            "soul\n  Dry, warm.\n\nuser\n  Ada 住在里斯本。\n\nrules\n  No mail.\n\nfeels\n  忧 -0.60 · calm +0.20\n\nvalues\n",
+            "people\n  · Ada: She sails on Sundays.",
+        ] {
+            assert!(portrait.contains(part), "{part}: {portrait}");
+        }
+        assert!(!portrait.contains("memory"), "{portrait}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::{
     arguments::SoulCommand,
-    deeds,
+    deeds, edit,
     link::{CHILD_PATIENCE, Link, LinkError},
     news::local,
     output,
@@ -45,6 +45,7 @@ pub(crate) async fn soul(
             let to = from(asked.to)?;
             return deeds::rollback(home, json, asked, to, now.time_zone()).await;
         }
+        Some(SoulCommand::Edit { document, why }) => return edit::edit(home, json, document, why).await,
         Some(SoulCommand::Check { repair }) => return deeds::check(home, json, repair).await,
         other => other,
     };
@@ -57,7 +58,12 @@ pub(crate) async fn soul(
         Some(SoulCommand::Diff { document, since }) => {
             Request::Diff { document, since: from(since)?, limit: DIFFS_MAX }
         }
-        Some(SoulCommand::Why { .. } | SoulCommand::Rollback(_) | SoulCommand::Check { .. }) => {
+        Some(
+            SoulCommand::Why { .. }
+            | SoulCommand::Rollback(_)
+            | SoulCommand::Edit { .. }
+            | SoulCommand::Check { .. },
+        ) => {
             unreachable!("they are done above")
         }
     };

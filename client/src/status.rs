@@ -106,7 +106,7 @@ fn mebibytes(bytes: u64) -> String {
 }
 
 /// Rows in columns as wide as their widest cell, counted in characters.
-fn table<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     let width = |column: usize| rows.iter().map(|row| chars(&row[column])).max().unwrap_or_default();
     let widths: [usize; N] = std::array::from_fn(width);
     let line = |row: &[String; N]| {

@@ -5,6 +5,7 @@
 
 mod stage;
 
+mod asked_for;
 mod bad_input;
 mod conversation;
 mod deaths;

@@ -15,6 +15,9 @@ use crate::link::{CHILD_PATIENCE, Link, LinkError};
 /// How many pages of sessions are looked through for one that is named.
 const PAGES_MAX: usize = 50;
 
+/// How many sessions are looked through for a reply: one may have begun without having come to one.
+const REPLY_SESSIONS_MAX: usize = 20;
+
 /// How many sessions are suggested for one that does not exist.
 const SUGGESTIONS: usize = 3;
 
@@ -69,6 +72,20 @@ pub(super) async fn attach(link: &mut Link, choice: Choice) -> Result<Attached, 
     }
 }
 
+/// What her last reply is called, and in which session it was: of the most recent one that has a reply.
+pub(crate) async fn last_reply(link: &mut Link) -> Result<Option<(String, String)>, LinkError> {
+    let recent = page(link, None).await?.sessions.into_iter().filter(is_own).take(REPLY_SESSIONS_MAX);
+    for session in recent {
+        let (id, params) = taking_up(&session);
+        let taken: acp::ResumeSessionResponse = link.ask("session/resume", params, CHILD_PATIENCE).await?;
+        let message = taken.meta.as_ref().and_then(|meta| meta.get("lisa")?.get("messageId")?.as_str());
+        if let Some(message) = message {
+            return Ok(Some((id, message.to_owned())));
+        }
+    }
+    Ok(None)
+}
+
 /// Whether a session may be taken up without being named. One of the original's is for a person to choose: its file would
 /// be written to.
 fn is_own(session: &acp::SessionInfo) -> bool {
@@ -83,10 +100,16 @@ async fn begin(link: &mut Link) -> Result<Attached, Fault> {
 }
 
 async fn resume(link: &mut Link, session: acp::SessionInfo) -> Result<Attached, LinkError> {
-    let id = session.session_id.to_string();
-    let params = json!({"sessionId": id, "cwd": session.cwd, "mcpServers": []});
+    let (id, params) = taking_up(&session);
     link.ask::<Value>("session/resume", params, CHILD_PATIENCE).await?;
     Ok(Attached { session: id, new: false, title: session.title })
+}
+
+/// The id of a session, and what is asked to take it up.
+fn taking_up(session: &acp::SessionInfo) -> (String, Value) {
+    let id = session.session_id.to_string();
+    let params = json!({"sessionId": id, "cwd": session.cwd, "mcpServers": []});
+    (id, params)
 }
 
 /// Looks for a session by its id, and returns the ids that were seen on the way too.

@@ -28,6 +28,7 @@ use ipc::{
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+pub(crate) use self::attach::last_reply;
 use self::{
     attach::{Attached, Choice},
     ending::Ending,

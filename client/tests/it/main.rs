@@ -6,6 +6,7 @@
 )]
 
 mod fake;
+mod self_told;
 
 use std::{io::Write as _, path::Path};
 
