@@ -167,12 +167,20 @@ impl Chat {
             notes: String::new(),
             updates: Vec::new(),
         };
+        let mut events = VecDeque::new();
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let message = self.hear(left).unwrap_or_else(|| panic!("the turn ends; so far {reply:?}"));
             if message["id"] == id {
                 reply.outcome = outcome(message);
+                // whoever waits for one later must not have missed it
+                events.append(&mut self.heard);
+                self.heard = events;
                 return reply;
+            }
+            if message["method"] == "_lisa/event" {
+                events.push_back(message);
+                continue;
             }
             let update = &message["params"]["update"];
             if update["sessionUpdate"] == "agent_message_chunk" {
