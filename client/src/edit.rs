@@ -83,12 +83,11 @@ pub(crate) async fn edit(home: &Home, json: bool, document: String, why: String)
             told(json, &before.name, written.as_ref())
         }
         Err(fault) => {
-            let kept = match file {
-                Some(path) => Ok(path),
-                None => {
-                    let path = scratch(&before.name);
-                    put(&path, &text).map(|()| path)
-                }
+            let kept = if let Some(path) = file {
+                Ok(path)
+            } else {
+                let path = scratch(&before.name);
+                put(&path, &text).map(|()| path)
             };
             output::aside(&match kept {
                 Ok(path) => format!("what you wrote is in `{}`", path.display()),

@@ -39,7 +39,7 @@ pub(crate) async fn objections(
         }
     };
     if json {
-        return objections.iter().try_for_each(|objection| output::json(objection));
+        return objections.iter().try_for_each(output::json);
     }
     if objections.is_empty() {
         output::aside(if asked.open {

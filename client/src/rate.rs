@@ -21,17 +21,16 @@ use crate::{
 /// Rates the reply that is named, or her last one in the most recent session.
 pub(crate) async fn rate(home: &Home, json: bool, asked: Rate) -> Result<(), Fault> {
     let mut link = Link::open(home).await?;
-    let (session, message) = match asked.message {
-        Some(message) => (None, message),
-        None => {
-            let last = chat::last_reply(&mut link).await?;
-            let (session, message) = last.ok_or_else(|| {
-                Fault::failed(
-                    "she has not replied yet; talk to her with `lisa chat`, or name a reply with `--message`",
-                )
-            })?;
-            (Some(session), message)
-        }
+    let (session, message) = if let Some(message) = asked.message {
+        (None, message)
+    } else {
+        let last = chat::last_reply(&mut link).await?;
+        let (session, message) = last.ok_or_else(|| {
+            Fault::failed(
+                "she has not replied yet; talk to her with `lisa chat`, or name a reply with `--message`",
+            )
+        })?;
+        (Some(session), message)
     };
     let score = score(asked.mark);
     let rate = soul::Rate { score, session: session.clone(), message: message.clone(), human: false };
