@@ -58,6 +58,8 @@ pub(crate) struct Work {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ended {
     pub(crate) stop: StopReason,
+    /// Which model answered last: with a chain of them not always the same.
+    pub(crate) model: String,
     /// What she said last.
     pub(crate) text: String,
     pub(crate) tools: Vec<ToolRun>,
@@ -82,7 +84,8 @@ pub(crate) async fn run(
     voice: &Voice,
     cancel: &CancellationToken,
 ) -> Result<Ended, TurnError> {
-    let mut ended = Ended { stop: StopReason::EndTurn, text: String::new(), tools: Vec::new() };
+    let model = mind.provider.model().to_owned();
+    let mut ended = Ended { stop: StopReason::EndTurn, model, text: String::new(), tools: Vec::new() };
     let left_over = turn::calls(&transcript.dangling());
     if !left_over.is_empty() {
         info!(request = %work.request, calls = left_over.len(), "taking up calls of an earlier life");
@@ -107,6 +110,7 @@ pub(crate) async fn run(
             }
         };
         let next = turn::after(&answer, round);
+        ended.model = answer.model;
         let said: Vec<_> = answer.blocks.iter().filter_map(Block::as_text).collect();
         if !said.is_empty() {
             ended.text = said.join("\n");
@@ -179,7 +183,7 @@ async fn use_tools(
                     input,
                     run: work.run.clone(),
                     session: Some(transcript.header.id.clone()),
-                    model: mind.provider.model().to_owned(),
+                    model: ended.model.clone(),
                 };
                 use_tool(mind, call_id(&work.request, &id), call).await
             }

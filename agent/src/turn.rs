@@ -66,7 +66,7 @@ mod tests {
             Block::ToolUse { id: "a".into(), name: "t".into(), input: Input::Object(serde_json::Map::new()) };
         let check =
             |blocks: Vec<Block>, stop: Stop, round: u32, run: usize, end: Option<(StopReason, bool)>| {
-                let answer = Completion { blocks, stop, usage: Usage::default() };
+                let answer = Completion { model: "m".into(), blocks, stop, usage: Usage::default() };
                 match after(&answer, round) {
                     Step::Run(calls) => assert_eq!((calls.len(), end), (run, None)),
                     Step::End(reason, said) => assert_eq!(Some((reason, said.is_some())), end),
