@@ -15,6 +15,7 @@ mod hostile;
 mod isolation;
 mod models;
 mod old_home;
+mod providers;
 mod supervision;
 mod tidy;
 mod torture;
