@@ -100,7 +100,7 @@ pub struct Model {
     pub silence_max: Option<SignedDuration>,
     /// The longest an answer may be, in tokens.
     pub max_tokens: Option<u32>,
-    /// How it thinks before it answers; Anthropic only.
+    /// How it thinks before it answers; Anthropic, and Responses in its own measure.
     pub thinking: Option<Thinking>,
     /// How many tokens of a conversation it takes in; Ollama only, which cuts silently what is above its own default.
     pub context: Option<u32>,
@@ -120,6 +120,8 @@ pub enum ProviderName {
     Anthropic,
     /// Ollama's own protocol.
     Ollama,
+    /// OpenAI's Responses.
+    Responses,
 }
 
 /// How a model thinks before it answers. Newer models know the first word only, older ones the second.
@@ -163,11 +165,14 @@ impl Model {
                 "it names a variable that ends in `_API_KEY`; the key itself goes into config.env",
             ));
         }
-        if self.thinking.is_some() && !is(ProviderName::Anthropic) {
-            return Some((
-                "thinking",
-                "only `provider = \"anthropic\"` takes it; remove the line, or set that provider",
-            ));
+        let may_think = match self.thinking {
+            None => true,
+            Some(Thinking::AsItLikes(_)) => is(ProviderName::Anthropic) || is(ProviderName::Responses),
+            Some(Thinking::Tokens(_)) => is(ProviderName::Anthropic),
+        };
+        if !may_think {
+            let why = "`provider = \"anthropic\"` takes it, and \"responses\" takes \"adaptive\"; remove the line, or set that provider";
+            return Some(("thinking", why));
         }
         if self.context.is_some() && !is(ProviderName::Ollama) {
             return Some((
@@ -397,6 +402,8 @@ mod tests {
         check("[model]\nmax_tokens = 0", "model.max_tokens");
         check("[model]\nkey_variable = \"sk-1234\"", "model.key_variable");
         check("[model]\nprovider = \"openai\"\nthinking = 4096", "model.thinking");
+        check("[model]\nprovider = \"responses\"\nthinking = 4096", "model.thinking");
+        assert!(parse("[model]\nprovider = \"responses\"\nthinking = \"adaptive\"").is_ok());
         check("[model]\nprovider = \"anthropic\"\nthinking = \"hard\"", "adaptive");
         check("[model]\nprovider = \"anthropic\"\nthinking = 100", "1024");
         check("[model]\nprovider = \"anthropic\"\nthinking = 4096\nmax_tokens = 4096", "model.thinking");

@@ -150,6 +150,31 @@ fn c7_32_ollama_is_told_the_size_of_the_context_and_calls_tools() {
 }
 
 #[test]
+fn c7_28_responses_sends_whole_thoughts_back_and_stores_nothing() {
+    let reasoning = json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "gAAA",
+        "summary": [{"type": "summary_text", "text": "Shall I?"}]});
+    let call = json!({"type": "function_call", "call_id": "c", "name": "soul_journal", "arguments": "{\"entry\":\"你好\"}"});
+    let done = |place: u32, item: &Value| json!({"type": "response.output_item.done", "output_index": place, "item": item});
+    let end = json!({"type": "response.completed", "response": {"output": []}});
+    let events = vec![done(0, &reasoning), done(1, &call), end];
+    let model = Model::start(move |_, number| match number {
+        0 => Answer::Events(events.clone()),
+        _ => Answer::Says("written".into()),
+    });
+    let world = world(&format!("{}thinking = \"adaptive\"\n", model.link(Dialect::Responses, "gpt")));
+    assert_eq!(
+        (ask(&world).text.as_str(), world.status()["model"].as_str()),
+        ("written", Some("responses/gpt"))
+    );
+    let requests = model.requests();
+    assert!(requests.iter().all(|request| request["store"] == false), "{requests:?}");
+    let kinds: Vec<_> =
+        requests[1]["input"].as_array().unwrap().iter().map(|item| item["type"].clone()).collect();
+    assert_eq!(kinds, ["message", "reasoning", "function_call", "function_call_output"]);
+    assert_eq!(requests[1]["input"][1], reasoning);
+}
+
+#[test]
 fn pr4_t10_another_model_stands_in_with_its_own_name_and_does_not_stay() {
     let journal = |_: &Value, number: usize| match number {
         0 => Answer::Calls(vec![("soul_journal", json!({"entry": "I stood in."}))]),
@@ -209,9 +234,12 @@ fn pr2_pr4_nobody_stands_in_for_half_an_answer_and_the_last_error_is_told() {
 #[test]
 fn c7_31_the_model_is_changed_in_mid_conversation_and_the_session_goes_on() {
     let model = Model::start(|request, _| {
-        // each of the three calls a tool first, and then says which it is
-        let answered = last(request, "user")["content"][0]["type"] == "tool_result"
-            || request["messages"].as_array().unwrap().last().unwrap()["role"] == "tool";
+        // each of them calls a tool first, and then says which it is
+        let said = request.get("messages").or_else(|| request.get("input")).unwrap().as_array().unwrap();
+        let last = said.last().unwrap();
+        let answered = last["content"][0]["type"] == "tool_result"
+            || last["role"] == "tool"
+            || last["type"] == "function_call_output";
         if answered {
             return Answer::Says(request["model"].as_str().unwrap().to_owned());
         }
@@ -224,7 +252,13 @@ fn c7_31_the_model_is_changed_in_mid_conversation_and_the_session_goes_on() {
         assert_eq!(chat.say(&session, "hello").text, "one");
         session
     };
-    for (dialect, name) in [(Dialect::Messages, "two"), (Dialect::Ollama, "three"), (Dialect::Chat, "four")] {
+    let others = [
+        (Dialect::Messages, "two"),
+        (Dialect::Ollama, "three"),
+        (Dialect::Responses, "four"),
+        (Dialect::Chat, "five"),
+    ];
+    for (dialect, name) in others {
         world.lisa(&["down"]).ok();
         let config = format!("[model]\n{}", model.link(dialect, name));
         std::fs::write(world.home().join("config.toml"), config).unwrap();
@@ -236,7 +270,7 @@ fn c7_31_the_model_is_changed_in_mid_conversation_and_the_session_goes_on() {
     let sent = model.requests().pop().unwrap();
     let results =
         sent["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool").count();
-    assert_eq!(results, 4, "each call of each model has its result: {sent}");
+    assert_eq!(results, 5, "each call of each model has its result: {sent}");
 }
 
 #[test]

@@ -167,6 +167,7 @@ fn first(config: &Model, env: Env<'_>) -> Result<(Settings, Option<String>), Cho
         Some(ProviderName::OpenAi) => Some(Speaks::OpenAi),
         Some(ProviderName::Anthropic) => Some(Speaks::Anthropic),
         Some(ProviderName::Ollama) => Some(Speaks::Ollama),
+        Some(ProviderName::Responses) => Some(Speaks::Responses),
         None => None,
     };
     let address = address(config, speaks.unwrap_or(Speaks::OpenAi), env);
@@ -217,6 +218,7 @@ fn link(config: &Model, env: Env<'_>) -> Result<Settings, ChoiceError> {
         Some(ProviderName::OpenAi) => Speaks::OpenAi,
         Some(ProviderName::Anthropic) => Speaks::Anthropic,
         Some(ProviderName::Ollama) => Speaks::Ollama,
+        Some(ProviderName::Responses) => Speaks::Responses,
     };
     let name =
         config.name.as_deref().and_then(filled).ok_or(ChoiceError::NoName { provider: word(speaks) })?;
@@ -228,6 +230,7 @@ fn link(config: &Model, env: Env<'_>) -> Result<Settings, ChoiceError> {
 fn address(config: &Model, speaks: Speaks, env: Env<'_>) -> Option<(String, &'static str)> {
     let variables: &[(&str, &'static str)] = match speaks {
         Speaks::OpenAi => &[("LISA_BASE_URL", "`LISA_BASE_URL`"), ("OPENAI_BASE_URL", "`OPENAI_BASE_URL`")],
+        Speaks::Responses => &[("OPENAI_BASE_URL", "`OPENAI_BASE_URL`")],
         Speaks::Anthropic => &[("ANTHROPIC_BASE_URL", "`ANTHROPIC_BASE_URL`")],
         Speaks::Ollama => &[("OLLAMA_BASE_URL", "`OLLAMA_BASE_URL`")],
     };
@@ -246,7 +249,7 @@ fn remote(
     env: Env<'_>,
 ) -> Result<RemoteSettings, ChoiceError> {
     let usual = match speaks {
-        Speaks::OpenAi => Some(OPENAI),
+        Speaks::OpenAi | Speaks::Responses => Some(OPENAI),
         Speaks::Anthropic => Some(ANTHROPIC),
         Speaks::Ollama => None,
     };
@@ -306,6 +309,7 @@ fn word(speaks: Speaks) -> &'static str {
         Speaks::OpenAi => "openai",
         Speaks::Anthropic => "anthropic",
         Speaks::Ollama => "ollama",
+        Speaks::Responses => "responses",
     }
 }
 
@@ -347,6 +351,7 @@ fn base_url(address: &str, place: &'static str, speaks: Speaks) -> Result<Url, C
     let path = url.path().trim_end_matches('/').to_owned();
     let path = match speaks {
         Speaks::OpenAi => cut(&path, "/chat/completions"),
+        Speaks::Responses => cut(&path, "/responses"),
         Speaks::Anthropic => format!("{}/v1", cut(&cut(&path, "/messages"), "/v1")),
         Speaks::Ollama => cut(&cut(&cut(&path, "/chat"), "/api"), "/v1"),
     };

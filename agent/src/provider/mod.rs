@@ -20,6 +20,7 @@ mod offline;
 mod ollama;
 mod openai;
 mod reading;
+mod responses;
 mod retry;
 mod settings;
 mod sse;

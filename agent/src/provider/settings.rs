@@ -7,7 +7,7 @@ use reqwest::Url;
 
 use super::{
     Provider, ProviderError, anthropic::Anthropic, http::Remote, offline::Offline, ollama::Ollama,
-    openai::OpenAi,
+    openai::OpenAi, responses::Responses,
 };
 
 /// A provider that can be built.
@@ -28,6 +28,8 @@ pub(crate) enum Speaks {
     Anthropic,
     /// Ollama's own protocol.
     Ollama,
+    /// OpenAI's Responses.
+    Responses,
 }
 
 /// What is needed to ask a server.
@@ -62,6 +64,7 @@ impl Settings {
                 Speaks::OpenAi => Arc::new(Remote::<OpenAi>::new(settings)?),
                 Speaks::Anthropic => Arc::new(Remote::<Anthropic>::new(settings)?),
                 Speaks::Ollama => Arc::new(Remote::<Ollama>::new(settings)?),
+                Speaks::Responses => Arc::new(Remote::<Responses>::new(settings)?),
             },
         })
     }

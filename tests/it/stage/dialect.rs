@@ -11,6 +11,8 @@ pub(crate) enum Dialect {
     Messages,
     /// Ollama's own.
     Ollama,
+    /// OpenAI's Responses.
+    Responses,
 }
 
 impl Dialect {
@@ -20,6 +22,7 @@ impl Dialect {
             "/v1/chat/completions" => Some(Self::Chat),
             "/v1/messages" => Some(Self::Messages),
             "/api/chat" => Some(Self::Ollama),
+            "/v1/responses" => Some(Self::Responses),
             _ => None,
         }
     }
@@ -30,12 +33,13 @@ impl Dialect {
             Self::Chat => "openai",
             Self::Messages => "anthropic",
             Self::Ollama => "ollama",
+            Self::Responses => "responses",
         }
     }
 
     pub(super) fn content_type(self) -> &'static str {
         match self {
-            Self::Chat | Self::Messages => "text/event-stream",
+            Self::Chat | Self::Messages | Self::Responses => "text/event-stream",
             Self::Ollama => "application/x-ndjson",
         }
     }
@@ -44,7 +48,7 @@ impl Dialect {
     pub(super) fn event(self, said: &Value) -> String {
         match self {
             Self::Chat => format!("data: {said}\n\n"),
-            Self::Messages => {
+            Self::Messages | Self::Responses => {
                 format!("event: {}\ndata: {said}\n\n", said["type"].as_str().unwrap_or_default())
             }
             Self::Ollama => format!("{said}\n"),
@@ -55,6 +59,7 @@ impl Dialect {
     pub(super) fn begin(self) -> String {
         match self {
             Self::Chat | Self::Ollama => String::new(),
+            Self::Responses => self.event(&json!({"type": "response.created", "response": {"error": null}})),
             Self::Messages => {
                 let usage = json!({"input_tokens": 11, "output_tokens": 1});
                 let message = json!({"id": "msg_1", "type": "message", "role": "assistant", "content": [], "usage": usage});
@@ -79,12 +84,17 @@ impl Dialect {
                 json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": piece}})
             }
             Self::Ollama => json!({"message": {"role": "assistant", "content": piece}, "done": false}),
+            Self::Responses => json!({"type": "response.output_text.delta", "output_index": 0, "delta": piece}),
         })
     }
 
-    /// The end of an answer in words.
-    pub(super) fn end(self) -> String {
+    /// The end of an answer that said `text`.
+    pub(super) fn end(self, text: &str) -> String {
         match self {
+            Self::Responses => {
+                let content = json!([{"type": "output_text", "text": text}]);
+                self.items(&[json!({"type": "message", "role": "assistant", "content": content})])
+            }
             Self::Chat => {
                 let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
                 format!("{}data: [DONE]\n\n", self.event(&end))
@@ -102,6 +112,13 @@ impl Dialect {
     pub(super) fn calls(self, calls: &[(&'static str, Value)]) -> String {
         let numbered = calls.iter().enumerate();
         match self {
+            Self::Responses => {
+                let items = numbered.map(|(index, (name, input))| {
+                    json!({"type": "function_call", "id": format!("fc_{index}"), "call_id": format!("call_{index}"),
+                        "name": name, "arguments": input.to_string(), "status": "completed"})
+                });
+                self.items(&items.collect::<Vec<_>>())
+            }
             Self::Chat => {
                 let pieces: String = numbered
                     .map(|(index, (name, input))| {
@@ -138,9 +155,19 @@ impl Dialect {
                     .map(|(name, input)| json!({"function": {"name": name, "arguments": input}}))
                     .collect();
                 let message = json!({"role": "assistant", "content": "", "tool_calls": calls});
-                self.event(&json!({"message": message, "done": false})) + &self.end()
+                self.event(&json!({"message": message, "done": false})) + &self.end("")
             }
         }
+    }
+
+    /// Items as they are done, and the end of the response.
+    fn items(self, items: &[Value]) -> String {
+        let done = items.iter().enumerate().map(|(place, item)| {
+            self.event(&json!({"type": "response.output_item.done", "output_index": place, "item": item}))
+        });
+        let usage = json!({"input_tokens": 11, "output_tokens": 7});
+        let end = json!({"type": "response.completed", "response": {"error": null, "output": items, "usage": usage}});
+        done.collect::<String>() + &self.event(&end)
     }
 
     fn message_end(self, reason: &str) -> String {

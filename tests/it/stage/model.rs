@@ -91,8 +91,9 @@ impl Model {
 
 /// The answer to the request for the first words of a new self.
 pub(crate) fn birth_words(request: &Value) -> Option<Answer> {
-    // Anthropic's stands beside the messages
-    let system = request.get("system").unwrap_or(&request["messages"][0]["content"]).to_string();
+    // some have it beside the messages
+    let beside = request.get("system").or_else(|| request.get("instructions"));
+    let system = beside.unwrap_or(&request["messages"][0]["content"]).to_string();
     system.contains("You give words to a new self").then(|| {
         let words = json!({"name": "Mira", "identity": "I am new.", "purpose": "To learn.", "constitution": "I do not lie."});
         Answer::Says(words.to_string())
@@ -168,7 +169,7 @@ fn write(mut out: TcpStream, dialect: Dialect, answer: Answer) -> std::io::Resul
             for piece in pieces(&text) {
                 say(&dialect.words(&piece))?;
             }
-            say(&dialect.end())
+            say(&dialect.end(&text))
         }
         Answer::SaysSlowly { text, pause } => {
             say(&stream)?;
@@ -177,7 +178,7 @@ fn write(mut out: TcpStream, dialect: Dialect, answer: Answer) -> std::io::Resul
                 std::thread::park_timeout(pause);
                 say(&dialect.words(&piece))?;
             }
-            say(&dialect.end())
+            say(&dialect.end(&text))
         }
         Answer::Calls(calls) => {
             say(&stream)?;

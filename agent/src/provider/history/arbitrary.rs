@@ -10,12 +10,13 @@ use crate::provider::{Block, Input, Message, Opaque, Role};
 pub(crate) const MODEL: &str = "m";
 
 fn thought() -> impl Strategy<Value = Block> {
-    let by = prop::sample::select(vec!["openai", "anthropic", "ollama", "elsewhere"]);
+    let by = prop::sample::select(vec!["openai", "anthropic", "ollama", "responses", "elsewhere"]);
     let of = prop::sample::select(vec![MODEL, "other"]);
     let state = prop::sample::select(vec![
         json!({"signature": "Eq0B+/="}),
         json!({"data": "EmwK"}),
         json!({"field": "reasoning"}),
+        json!({"item": {"type": "reasoning", "id": "rs_1", "encrypted_content": "gAAA"}}),
         json!({}),
         json!("?"),
     ]);
