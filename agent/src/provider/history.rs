@@ -57,6 +57,13 @@ pub(super) struct Call<'a> {
     pub is_error: bool,
 }
 
+impl Call<'_> {
+    /// What the model is told, where the format has no word for bad news.
+    pub(super) fn told(&self) -> Cow<'_, str> {
+        if self.is_error { Cow::Owned(format!("error: {}", self.result)) } else { Cow::Borrowed(self.result) }
+    }
+}
+
 /// The conversation for the model `model` of `provider`.
 pub(super) fn turns<'a>(messages: &'a [Message], provider: &str, model: &str) -> Vec<Turn<'a>> {
     let joined = joined(messages);

@@ -6,7 +6,6 @@ use super::{
     super::{
         ModelRequest,
         history::{self, Part, Turn},
-        openai::result,
         settings::RemoteSettings,
     },
     assemble::PROVIDER,
@@ -62,7 +61,7 @@ fn assistant(parts: &[Part<'_>]) -> Vec<Value> {
             Part::Thought { thinking, .. } => thoughts.push_str(thinking),
             Part::Call(call) => {
                 calls.push(json!({"function": {"name": call.name, "arguments": call.input.as_ref()}}));
-                results.push(json!({"role": "tool", "tool_name": call.name, "content": result(call)}));
+                results.push(json!({"role": "tool", "tool_name": call.name, "content": call.told()}));
             }
         }
     }

@@ -10,7 +10,6 @@ mod request;
 
 use serde_json::Value;
 
-pub(super) use self::request::result;
 use super::{ModelRequest, http::Dialect, settings::RemoteSettings};
 
 /// The dialect.

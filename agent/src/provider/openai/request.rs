@@ -1,13 +1,13 @@
 //! From a conversation to the JSON of a chat completion: pure.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::{
     super::{
         ModelRequest,
-        history::{self, Call, Part, Turn},
+        history::{self, Part, Turn},
         settings::RemoteSettings,
     },
     assemble::PROVIDER,
@@ -70,7 +70,7 @@ fn assistant(parts: &[Part<'_>]) -> Vec<Value> {
                 let arguments = Value::Object(call.input.as_ref().clone()).to_string();
                 let function = json!({"name": call.name, "arguments": arguments});
                 calls.push(json!({"id": call.id, "type": "function", "function": function}));
-                results.push(json!({"role": "tool", "tool_call_id": call.id, "content": result(call)}));
+                results.push(json!({"role": "tool", "tool_call_id": call.id, "content": call.told()}));
             }
         }
     }
@@ -83,11 +83,6 @@ fn assistant(parts: &[Part<'_>]) -> Vec<Value> {
         message["tool_calls"] = Value::Array(calls);
     }
     std::iter::once(message).chain(results).collect()
-}
-
-/// What a model is told of a call; the format has no word for bad news.
-pub(in crate::provider) fn result<'a>(call: &Call<'a>) -> Cow<'a, str> {
-    if call.is_error { Cow::Owned(format!("error: {}", call.result)) } else { Cow::Borrowed(call.result) }
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use super::{
     super::{
         ModelRequest,
         history::{self, Part, Turn},
-        openai::result,
         settings::RemoteSettings,
     },
     assemble::PROVIDER,
@@ -82,7 +81,7 @@ fn item(part: &Part<'_>) -> Option<Value> {
 
 fn output(part: &Part<'_>) -> Option<Value> {
     let Part::Call(call) = part else { return None };
-    Some(json!({"type": "function_call_output", "call_id": call.id, "output": result(call)}))
+    Some(json!({"type": "function_call_output", "call_id": call.id, "output": call.told()}))
 }
 
 #[cfg(test)]
