@@ -5,7 +5,7 @@ use std::{io, path::Path, sync::Arc};
 use ipc::{config::Model, exit::Fault, home::Home};
 use tracing::warn;
 
-use crate::provider::{Choice, Provider, choose, config_env::ConfigEnv};
+use crate::provider::{Provider, choose, config_env::ConfigEnv};
 
 /// A provider, and what a person may want to know about the choice.
 pub(crate) struct Chosen {
@@ -26,10 +26,9 @@ pub(crate) fn choose_model(home: &Home, config: &Model) -> Result<Chosen, Fault>
         warn!(lines = ?keys.skipped, "lines of config.env are no `KEY=VALUE` and were left out");
     }
     let process = |key: &str| std::env::var(key).ok();
-    let Choice { settings, notice } =
-        choose(config, &|key| keys.get(key, &process)).map_err(Fault::configuration)?;
-    let provider = settings.build().map_err(Fault::configuration)?;
-    Ok(Chosen { provider, notice })
+    let choice = choose(config, &|key| keys.get(key, &process)).map_err(Fault::configuration)?;
+    let provider = choice.build().map_err(Fault::configuration)?;
+    Ok(Chosen { provider, notice: choice.notice })
 }
 
 fn read_keys(path: &Path) -> Result<ConfigEnv, SetupError> {

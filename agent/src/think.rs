@@ -64,6 +64,8 @@ pub(crate) struct Work {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ended {
     pub(crate) stop: StopReason,
+    /// Which model answered last: with a chain of them not always the same.
+    pub(crate) model: String,
     /// What she said last.
     pub(crate) text: String,
     pub(crate) tools: Vec<ToolRun>,
@@ -91,7 +93,9 @@ pub(crate) async fn run(
     cancel: &CancellationToken,
 ) -> Result<Ended, TurnError> {
     let pending = objection::begin(mind, transcript, work, voice).await;
-    let mut ended = Ended { stop: StopReason::EndTurn, text: String::new(), tools: Vec::new(), pending };
+    let model = mind.provider.model().to_owned();
+    let mut ended =
+        Ended { stop: StopReason::EndTurn, model, text: String::new(), tools: Vec::new(), pending };
     let went = rounds(mind, transcript, work, voice, cancel, &mut ended).await;
     let outcome = went.as_ref().map_or_else(|_| "error".to_owned(), |()| stop_reason(ended.stop));
     let pending = std::mem::take(&mut ended.pending);
@@ -134,6 +138,7 @@ async fn rounds(
         };
         let next = turn::after(&answer, round, work.rounds_max);
         let last_calls = turn::last_calls(&answer, round, work.rounds_max);
+        ended.model = answer.model;
         let said: Vec<_> = answer.blocks.iter().filter_map(Block::as_text).collect();
         if !said.is_empty() {
             ended.text = said.join("\n");
@@ -220,7 +225,7 @@ async fn use_tools(
                     input,
                     run: work.run.clone(),
                     session: Some(transcript.header.id.clone()),
-                    model: mind.provider.model().to_owned(),
+                    model: ended.model.clone(),
                 };
                 use_tool(mind, call_id(work.request.as_str(), &id), call).await
             }

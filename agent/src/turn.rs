@@ -78,7 +78,7 @@ mod tests {
             Block::ToolUse { id: "a".into(), name: "t".into(), input: Input::Object(serde_json::Map::new()) };
         let check =
             |blocks: Vec<Block>, stop: Stop, round: u32, run: usize, end: Option<(StopReason, bool)>| {
-                let answer = Completion { blocks, stop, usage: Usage::default() };
+                let answer = Completion { model: "m".into(), blocks, stop, usage: Usage::default() };
                 match after(&answer, round, ROUNDS_MAX) {
                     Step::Run(calls) => assert_eq!((calls.len(), end), (run, None)),
                     Step::End(reason, said) => assert_eq!(Some((reason, said.is_some())), end),
@@ -104,7 +104,11 @@ mod tests {
         };
         let check = |stop: Stop, round: u32, expected: &[&str]| {
             let blocks = vec![call("soul_patch"), call(TOOL)];
-            let last = last_calls(&Completion { blocks, stop, usage: Usage::default() }, round, ROUNDS_MAX);
+            let last = last_calls(
+                &Completion { model: "m".into(), blocks, stop, usage: Usage::default() },
+                round,
+                ROUNDS_MAX,
+            );
             assert_eq!(last.iter().map(|call| call.name.as_str()).collect::<Vec<_>>(), expected);
         };
         check(Stop::ToolUse, ROUNDS_MAX, &[TOOL]);

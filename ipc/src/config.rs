@@ -94,8 +94,18 @@ pub struct Model {
     pub name: Option<String>,
     /// Where the provider answers, up to and with its version: `http://127.0.0.1:8080/v1`.
     pub base_url: Option<String>,
+    /// The variable that holds the key, where it is not the provider's usual one: `GROQ_API_KEY`.
+    pub key_variable: Option<String>,
     /// The longest a model may stay silent, before and between two bytes of an answer.
     pub silence_max: Option<SignedDuration>,
+    /// The longest an answer may be, in tokens.
+    pub max_tokens: Option<u32>,
+    /// How it thinks before it answers; Anthropic, and Responses in its own measure.
+    pub thinking: Option<Thinking>,
+    /// How many tokens of a conversation it takes in; Ollama only, which cuts silently what is above its own default.
+    pub context: Option<u32>,
+    /// What is asked, in order, when this one cannot be reached or is overloaded: each as this one, without a `fallback`.
+    pub fallback: Vec<Model>,
 }
 
 /// The providers there are.
@@ -106,6 +116,99 @@ pub enum ProviderName {
     Offline,
     /// OpenAI-compatible chat completions.
     OpenAi,
+    /// Anthropic's Messages.
+    Anthropic,
+    /// Ollama's own protocol.
+    Ollama,
+    /// OpenAI's Responses.
+    Responses,
+}
+
+/// How a model thinks before it answers. Newer models know the first word only, older ones the second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "`thinking` is \"adaptive\", or a number of tokens such as 4096")]
+pub enum Thinking {
+    /// As much as it finds right.
+    AsItLikes(Adaptive),
+    /// At most so many tokens.
+    Tokens(u32),
+}
+
+/// The word for thinking as much as it finds right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Adaptive {
+    /// `adaptive`.
+    Adaptive,
+}
+
+impl Model {
+    /// What cannot be meant: the key below `[model]`, and why.
+    fn mistake(&self) -> Option<(&'static str, &'static str)> {
+        let is = |provider| self.provider == Some(provider);
+        if self.silence_max.is_some_and(|silence| !silence.is_positive()) {
+            return Some(("silence_max", "it must be above zero, as in `2m`"));
+        }
+        if self.max_tokens == Some(0) {
+            return Some(("max_tokens", "an answer needs some tokens, as in `8192`"));
+        }
+        if self.context == Some(0) {
+            return Some(("context", "a conversation needs some tokens, as in `16384`"));
+        }
+        // Only such a variable is handed on to the process that needs it.
+        let is_key = |name: &str| {
+            name.ends_with("_API_KEY") && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        if self.key_variable.as_deref().is_some_and(|name| !is_key(name)) {
+            return Some((
+                "key_variable",
+                "it names a variable that ends in `_API_KEY`; the key itself goes into config.env",
+            ));
+        }
+        let may_think = match self.thinking {
+            None => true,
+            Some(Thinking::AsItLikes(_)) => is(ProviderName::Anthropic) || is(ProviderName::Responses),
+            Some(Thinking::Tokens(_)) => is(ProviderName::Anthropic),
+        };
+        if !may_think {
+            let why = "`provider = \"anthropic\"` takes it, and \"responses\" takes \"adaptive\"; remove the line, or set that provider";
+            return Some(("thinking", why));
+        }
+        if self.context.is_some() && !is(ProviderName::Ollama) {
+            return Some((
+                "context",
+                "only `provider = \"ollama\"` takes it; remove the line, or set that provider",
+            ));
+        }
+        match (self.thinking, self.max_tokens) {
+            (Some(Thinking::Tokens(0..1024)), _) => Some(("thinking", "the least is `1024` tokens")),
+            (Some(Thinking::Tokens(tokens)), Some(max)) if tokens >= max => {
+                Some(("thinking", "it must leave tokens for the answer: set it below `max_tokens`"))
+            }
+            (None | Some(Thinking::AsItLikes(_) | Thinking::Tokens(_)), _) => None,
+        }
+    }
+
+    /// What cannot be meant in it or in what is asked after it.
+    fn mistakes(&self) -> Option<(String, &'static str)> {
+        if let Some((key, why)) = self.mistake() {
+            return Some((format!("model.{key}"), why));
+        }
+        if !self.fallback.is_empty() && matches!(self.provider, None | Some(ProviderName::Offline)) {
+            let why = "there is nothing to fall back from: set `provider` under `[model]` to a model's";
+            return Some(("model.fallback".into(), why));
+        }
+        self.fallback.iter().zip(1..).find_map(|(link, number)| {
+            let place = format!("model.fallback, number {number}");
+            if link.provider.is_none() {
+                return Some((place, "it names no `provider`"));
+            }
+            if !link.fallback.is_empty() {
+                return Some((place, "it has a `fallback` of its own; put all of them into one list"));
+            }
+            link.mistake().map(|(key, why)| (format!("{place}, `{key}`"), why))
+        })
+    }
 }
 
 /// How she spends her own time.
@@ -188,7 +291,7 @@ pub enum ConfigError {
         /// The file.
         path: PathBuf,
         /// The key.
-        key: &'static str,
+        key: String,
         /// What is wrong and what would be right.
         why: String,
     },
@@ -214,7 +317,9 @@ impl Config {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let config: Self = toml::from_str(text)
             .map_err(|source| ConfigError::Parse { path: path.to_owned(), source: Box::new(source) })?;
-        let wrong = |key, why: String| Err(ConfigError::Value { path: path.to_owned(), key, why });
+        let wrong = |key: &str, why: String| {
+            Err(ConfigError::Value { path: path.to_owned(), key: key.to_owned(), why })
+        };
         if let Some(zone) = &config.time_zone
             && let Err(error) = TimeZone::get(zone)
         {
@@ -245,8 +350,8 @@ impl Config {
         if let Some(Err(why)) = config.person.as_deref().map(crate::person::check) {
             return wrong("person", why);
         }
-        if config.model.silence_max.is_some_and(|silence| !silence.is_positive()) {
-            return wrong("model.silence_max", "it must be above zero, as in `2m`".into());
+        if let Some((key, why)) = config.model.mistakes() {
+            return wrong(&key, why.into());
         }
         Ok(config)
     }
@@ -297,6 +402,21 @@ mod tests {
         check("[heartbeat]\nturn_max = \"0s\"", "heartbeat.turn_max");
         check("[supervisor]\ndeaths_max = 0", "supervisor");
         check("[model]\nsilence_max = \"0s\"", "model.silence_max");
+        check("[model]\nmax_tokens = 0", "model.max_tokens");
+        check("[model]\nkey_variable = \"sk-1234\"", "model.key_variable");
+        check("[model]\nprovider = \"openai\"\nthinking = 4096", "model.thinking");
+        check("[model]\nprovider = \"responses\"\nthinking = 4096", "model.thinking");
+        assert!(parse("[model]\nprovider = \"responses\"\nthinking = \"adaptive\"").is_ok());
+        check("[model]\nprovider = \"anthropic\"\nthinking = \"hard\"", "adaptive");
+        check("[model]\nprovider = \"anthropic\"\nthinking = 100", "1024");
+        check("[model]\nprovider = \"anthropic\"\nthinking = 4096\nmax_tokens = 4096", "model.thinking");
+        check("[model]\nprovider = \"openai\"\ncontext = 4096", "model.context");
+        check("[model]\n[[model.fallback]]\nprovider = \"openai\"", "model.fallback");
+        let chain = |link: &str| format!("[model]\nprovider = \"anthropic\"\n[[model.fallback]]\n{link}");
+        check(&chain("name = \"m\""), "provider");
+        check(&chain("provider = \"openai\"\nmax_tokens = 0"), "number 1, `max_tokens`");
+        check(&chain("provider = \"openai\"\nfallback = [{provider = \"offline\"}]"), "one list");
+        check(&chain("provider = \"openai\"\nmodel = \"m\""), "unknown field `model`");
         check("[gates]\nrefuse_below = 1.5", "refuse_below");
         check("[gates]\nhalf_life = \"0s\"", "gates.half_life");
         check("person = \"../anna\"", "person");
@@ -305,6 +425,11 @@ mod tests {
 
     #[test]
     fn it_travels_in_a_brief_unchanged() {
+        let chain = "[model]\nprovider = \"anthropic\"\nname = \"a\"\nthinking = \"adaptive\"\nmax_tokens = 9000\n\
+                     fallback = [{provider = \"ollama\", name = \"q\", context = 8192}, {provider = \"offline\"}]";
+        let config = parse(chain).unwrap();
+        let json = serde_json::to_string(&config).unwrap();
+        assert_eq!(serde_json::from_str::<Config>(&json).unwrap(), config);
         let config = parse("time_zone = \"Asia/Shanghai\"\n[model]\nprovider = \"openai\"\nname = \"m\"\nsilence_max = \"90s\"").unwrap();
         let json = serde_json::to_string(&config).unwrap();
         assert_eq!(serde_json::from_str::<Config>(&json).unwrap(), config);

@@ -17,6 +17,7 @@ mod isolation;
 mod models;
 mod objections;
 mod old_home;
+mod providers;
 mod reflection;
 mod reload;
 mod supervision;

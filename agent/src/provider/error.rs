@@ -46,6 +46,8 @@ pub(crate) enum Fault {
         spent: bool,
         /// How long the provider asks to wait.
         retry_after: Option<Duration>,
+        /// The variable the key is taken from; empty where none is known.
+        key_variable: Box<str>,
     },
     /// An error came inside a stream that had begun well (row C7.18).
     Reported {
@@ -97,6 +99,23 @@ impl Fault {
         }
     }
 
+    /// Whether another model may well answer where this one does not: what passes, and what only this account lacks.
+    pub(crate) fn is_of_this_model_alone(&self) -> bool {
+        match self {
+            Self::Status { status, spent, .. } => *spent || *status == 402 || passing_status(*status),
+            Self::Unreachable { .. }
+            | Self::Silent { .. }
+            | Self::Broken { .. }
+            | Self::Incomplete
+            | Self::Reported { .. }
+            | Self::NotAStream { .. }
+            | Self::Compressed
+            | Self::Garbled { .. }
+            | Self::TooLarge { .. }
+            | Self::Unusable { .. } => self.passes(),
+        }
+    }
+
     /// How long the provider asks to wait before it is asked again.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -112,6 +131,11 @@ pub(crate) fn passing_status(status: u16) -> bool {
 }
 
 impl ProviderError {
+    /// Whether asking another model is right: it may well answer, and nothing was shown yet.
+    pub(crate) fn is_for_another(&self) -> bool {
+        !self.shown && self.fault.is_of_this_model_alone()
+    }
+
     /// Whether asking again is right: it may go well, and nothing was shown yet.
     pub(crate) fn retryable(&self) -> bool {
         !self.shown && self.fault.passes()
@@ -136,8 +160,8 @@ impl fmt::Display for Fault {
             Self::Incomplete => f.write_str(
                 "stopped without saying that its answer is whole; what came before that is not an answer, try again",
             ),
-            Self::Status { status, said, spent, retry_after } => {
-                status_sentence(f, *status, *spent)?;
+            Self::Status { status, said, spent, retry_after, key_variable } => {
+                status_sentence(f, *status, *spent, key_variable)?;
                 if let Some(wait) = retry_after {
                     write!(f, "; it asks to wait {}", seconds(*wait))?;
                 }
@@ -151,15 +175,16 @@ impl fmt::Display for Fault {
             Self::NotAStream { content_type, excerpt } => write!(
                 f,
                 "answered with `{content_type}` where a stream of events was expected: {excerpt}; check that `base_url` \
-                 under `[model]` in config.toml is the address of an OpenAI-compatible server, up to its version (`…/v1`)"
+                 under `[model]` in config.toml is the server's address, up to its version (`…/v1`), and that it speaks the \
+                 protocol of `provider`"
             ),
             Self::Compressed => f.write_str(
                 "sent a compressed stream although it was asked not to; look for a proxy on the way that compresses",
             ),
             Self::Garbled { excerpt } => write!(
                 f,
-                "sent an event that is not JSON: {excerpt}; check that `base_url` under `[model]` in config.toml is the \
-                 address of an OpenAI-compatible server"
+                "sent an event that is not JSON: {excerpt}; check that the server at `base_url` under `[model]` in \
+                 config.toml speaks the protocol of `provider`"
             ),
             Self::TooLarge { what, bytes_max } => {
                 write!(f, "sent more than can be an answer: {what} has over {bytes_max} bytes")
@@ -174,17 +199,24 @@ impl fmt::Display for Fault {
 }
 
 /// What a status means and what to do about it.
-fn status_sentence(f: &mut fmt::Formatter<'_>, status: u16, spent: bool) -> fmt::Result {
+fn status_sentence(f: &mut fmt::Formatter<'_>, status: u16, spent: bool, key_variable: &str) -> fmt::Result {
     if spent {
         return write!(
             f,
             "will not go on because the account's credit is used up ({status}); add credit there"
         );
     }
+    if status == 401 && key_variable.is_empty() {
+        return f.write_str(
+            "wants a key (401); name its variable as `key_variable` under `[model]` in config.toml",
+        );
+    }
+    if status == 401 {
+        return write!(f, "does not accept the key (401); correct `{key_variable}` in config.env");
+    }
     let (meaning, remedy) = match status {
         300..=399 => ("points elsewhere", "put the address it moved to into `base_url` under `[model]`"),
         400 | 422 => ("does not accept the request", "what it says tells which part"),
-        401 => ("does not accept the key", "correct `OPENAI_API_KEY` in config.env"),
         402 => ("wants to be paid first", "add credit to the account there"),
         403 => ("does not allow this", "check what the key in config.env may use"),
         404 => (
@@ -214,7 +246,13 @@ mod tests {
     use super::*;
 
     fn status(status: u16, spent: bool) -> Fault {
-        Fault::Status { status, said: Some("no".into()), spent, retry_after: None }
+        Fault::Status {
+            status,
+            said: Some("no".into()),
+            spent,
+            retry_after: None,
+            key_variable: "OPENAI_API_KEY".into(),
+        }
     }
 
     #[test]

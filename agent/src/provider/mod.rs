@@ -1,19 +1,30 @@
 //! What thinks: the embedded default, or a model behind an address, both shown one conversation and asked for what comes next.
 //!
 //! ```text
-//!  config.toml, environment, config.env ──choose──▶ Settings ──build──▶ dyn Provider
+//!  config.toml, environment, config.env ──choose──▶ Settings, … ──build──▶ dyn Provider (a chain where there are several)
 //!  ModelRequest { system, messages, tools } ──stream──▶ Delta* (shown at once) … Completion | ProviderError
 //! ```
 //!
 //! A provider keeps nothing between two calls, runs no tool and writes no file. What it returns is whole or an error: a
 //! truncated answer is never taken as an answer. Shortening a conversation that grew too long is not done here.
 
+mod anthropic;
+mod chain;
 mod choice;
 pub(crate) mod config_env;
 mod error;
+mod history;
+mod http;
 mod message;
 mod offline;
+mod ollama;
 mod openai;
+mod reading;
+mod responses;
+mod retry;
+mod settings;
+mod sse;
+mod surrogate;
 
 use std::{future::Future, pin::Pin};
 
@@ -21,7 +32,7 @@ use ipc::contract::soul::ToolSpec;
 use tokio::sync::mpsc;
 
 pub(crate) use self::{
-    choice::{Choice, choose},
+    choice::choose,
     error::{Fault, ProviderError},
     message::{Block, Input, Message, Opaque, Role},
 };
@@ -50,6 +61,8 @@ pub(crate) enum Delta {
 /// An answer, whole.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Completion {
+    /// Which model gave it, as [`Provider::model`] names one; of a chain, the link that answered.
+    pub model: String,
     /// What was said and which tools are called, in order; no block is empty, the list may be.
     pub blocks: Vec<Block>,
     /// Why it ends here.

@@ -1,12 +1,14 @@
 //! What the tests are played on: a world (home, binaries, supervisor), a client of the chat socket, a model server.
 
 mod acp;
+mod dialect;
 mod disk;
 mod model;
 mod rack;
 mod world;
 
 pub(crate) use acp::{Chat, Reply};
+pub(crate) use dialect::Dialect;
 pub(crate) use disk::{Mount, Scratch, say};
 pub(crate) use model::{Answer, Model, birth_words, puppet};
 pub(crate) use rack::{PATIENCE, Rack, call, run, said};

@@ -1,4 +1,4 @@
-//! A model server on loopback that speaks chat completions, well or badly, as the test says.
+//! A model server on loopback that speaks whichever protocol it is asked in, well or badly, as the test says.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -8,6 +8,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
+
+use super::dialect::Dialect;
 
 /// How the server answers one request.
 #[derive(Clone)]
@@ -20,6 +22,8 @@ pub(crate) enum Answer {
     Ends(String, &'static str),
     /// With calls of tools: name and input.
     Calls(Vec<(&'static str, Value)>),
+    /// With these events, word for word, and then the connection ends.
+    Events(Vec<Value>),
     /// With the beginning of an answer, and then the connection ends.
     DiesAfter(String),
     /// With the beginning of an answer, and then nothing more.
@@ -68,8 +72,15 @@ impl Model {
 
     /// The configuration that uses it.
     pub(crate) fn config(&self) -> String {
+        format!("[model]\n{}", self.link(Dialect::Chat, "play"))
+    }
+
+    /// The lines that use it, under `[model]` or as one of `[[model.fallback]]`.
+    pub(crate) fn link(&self, dialect: Dialect, name: &str) -> String {
+        let version = if dialect == Dialect::Ollama { "" } else { "/v1" };
         format!(
-            "[model]\nprovider = \"openai\"\nname = \"play\"\nbase_url = \"http://127.0.0.1:{}/v1\"\nsilence_max = \"2s\"\n",
+            "provider = \"{}\"\nname = \"{name}\"\nbase_url = \"http://127.0.0.1:{}{version}\"\nsilence_max = \"2s\"\n",
+            dialect.provider(),
             self.port
         )
     }
@@ -82,7 +93,9 @@ impl Model {
 
 /// The answer to the request for the first words of a new self.
 pub(crate) fn birth_words(request: &Value) -> Option<Answer> {
-    let system = request["messages"][0]["content"].as_str().unwrap_or_default();
+    // some have it beside the messages
+    let beside = request.get("system").or_else(|| request.get("instructions"));
+    let system = beside.unwrap_or(&request["messages"][0]["content"]).to_string();
     system.contains("You give words to a new self").then(|| {
         let words = json!({"name": "Mira", "identity": "I am new.", "purpose": "To learn.", "constitution": "I do not lie."});
         Answer::Says(words.to_string())
@@ -115,11 +128,13 @@ fn serve(
 ) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut length = 0;
+    let mut dialect = None;
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line).unwrap_or(0) == 0 {
             return;
         }
+        dialect = dialect.or_else(|| Dialect::of(line.strip_prefix("POST ")?.split(' ').next()?));
         if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
         }
@@ -139,90 +154,80 @@ fn serve(
         let mut script = script.lock().unwrap();
         script(&request, number)
     };
+    let dialect = dialect.unwrap_or_else(|| panic!("asked for something that no protocol has"));
     let answer = first_words(&request).unwrap_or_else(scripted);
     // a client that went away is what some tests are about
-    let _ = write(stream, answer);
+    let _ = write(stream, dialect, answer);
 }
 
-fn write(mut out: TcpStream, answer: Answer) -> std::io::Result<()> {
-    let stream = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+fn write(mut out: TcpStream, dialect: Dialect, answer: Answer) -> std::io::Result<()> {
+    let stream =
+        format!("HTTP/1.1 200 OK\r\ncontent-type: {}\r\nconnection: close\r\n\r\n", dialect.content_type());
+    let mut say = |text: &str| out.write_all(text.as_bytes());
     match answer {
         Answer::Says(text) => {
-            out.write_all(stream.as_bytes())?;
+            say(&stream)?;
+            say(&dialect.begin())?;
             for piece in pieces(&text) {
-                event(&mut out, json!({"content": piece}), None)?;
+                say(&dialect.words(&piece))?;
             }
-            end(&mut out, "stop")
+            say(&dialect.end(&text, None))
         }
         Answer::SaysSlowly { text, pause } => {
-            out.write_all(stream.as_bytes())?;
+            say(&stream)?;
+            say(&dialect.begin())?;
             for piece in pieces(&text) {
                 std::thread::park_timeout(pause);
-                event(&mut out, json!({"content": piece}), None)?;
+                say(&dialect.words(&piece))?;
             }
-            end(&mut out, "stop")
+            say(&dialect.end(&text, None))
         }
         Answer::Ends(text, finish) => {
-            out.write_all(stream.as_bytes())?;
+            say(&stream)?;
+            say(&dialect.begin())?;
             for piece in pieces(&text) {
-                event(&mut out, json!({"content": piece}), None)?;
+                say(&dialect.words(&piece))?;
             }
-            end(&mut out, finish)
+            say(&dialect.end(&text, Some(finish)))
         }
         Answer::Calls(calls) => {
-            out.write_all(stream.as_bytes())?;
-            for (index, (name, input)) in calls.into_iter().enumerate() {
-                let call = json!({"index": index, "id": format!("c{index}"), "type": "function",
-                    "function": {"name": name, "arguments": input.to_string()}});
-                event(&mut out, json!({"tool_calls": [call]}), None)?;
-            }
-            end(&mut out, "tool_calls")
+            say(&stream)?;
+            say(&dialect.calls(&calls))
+        }
+        Answer::Events(events) => {
+            say(&stream)?;
+            events.iter().try_for_each(|said| say(&dialect.event(said)))
         }
         Answer::DiesAfter(text) => {
-            out.write_all(stream.as_bytes())?;
-            for piece in pieces(&text) {
-                event(&mut out, json!({"content": piece}), None)?;
-            }
-            Ok(())
+            say(&stream)?;
+            say(&dialect.begin())?;
+            pieces(&text).iter().try_for_each(|piece| say(&dialect.words(piece)))
         }
         Answer::HangsAfter(text) => {
-            out.write_all(stream.as_bytes())?;
-            event(&mut out, json!({"content": text}), None)?;
+            say(&stream)?;
+            say(&dialect.begin())?;
+            say(&dialect.words(&text))?;
             std::thread::park_timeout(Duration::from_mins(2));
             Ok(())
         }
         Answer::Garbage => {
             let body = "<html>\u{1f30d} not what you asked for</html>";
-            let head = format!(
-                "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n",
-                body.len()
-            );
-            out.write_all(head.as_bytes())?;
-            out.write_all(body.as_bytes())
+            let length = body.len();
+            say(&format!("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {length}\r\n\r\n"))?;
+            say(body)
         }
         Answer::Status { code, retry_after, said } => {
             let body = json!({"error": {"message": said, "type": "x"}}).to_string();
             let retry = retry_after.map(|wait| format!("retry-after: {wait}\r\n")).unwrap_or_default();
-            let head = format!(
-                "HTTP/1.1 {code} No\r\ncontent-type: application/json\r\n{retry}content-length: {}\r\n\r\n",
-                body.len()
-            );
-            out.write_all(head.as_bytes())?;
-            out.write_all(body.as_bytes())
+            let length = body.len();
+            say(&format!(
+                "HTTP/1.1 {code} No\r\ncontent-type: application/json\r\n{retry}content-length: {length}\r\n\r\n"
+            ))?;
+            say(&body)
         }
     }
 }
 
 fn pieces(text: &str) -> Vec<String> {
     text.split_inclusive(' ').map(str::to_owned).collect()
-}
-
-fn event(out: &mut TcpStream, delta: Value, finish: Option<&str>) -> std::io::Result<()> {
-    let chunk = json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
-    out.write_all(format!("data: {chunk}\n\n").as_bytes())
-}
-
-fn end(out: &mut TcpStream, finish: &str) -> std::io::Result<()> {
-    event(out, json!({}), Some(finish))?;
-    out.write_all(b"data: [DONE]\n\n")
 }

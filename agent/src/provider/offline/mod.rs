@@ -41,9 +41,12 @@ const SLUG_CHARS_MAX: usize = 60;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Offline;
 
+/// What it is called.
+const NAME: &str = "offline";
+
 impl Provider for Offline {
     fn model(&self) -> &'static str {
-        "offline"
+        NAME
     }
 
     fn stream<'a>(&'a self, request: &'a ModelRequest, deltas: mpsc::Sender<Delta>) -> Answer<'a> {
@@ -318,13 +321,13 @@ fn say(request: &ModelRequest, language: Language, text: String) -> Completion {
 }
 
 fn finish(blocks: Vec<Block>) -> Completion {
-    Completion { blocks, stop: Stop::EndTurn, usage: Usage::default() }
+    Completion { model: NAME.to_owned(), blocks, stop: Stop::EndTurn, usage: Usage::default() }
 }
 
 fn use_tool(request: &ModelRequest, name: &str, input: &Value) -> Completion {
     let input = input.as_object().cloned().unwrap_or_default();
     let call = Block::ToolUse { id: call_id(request, 0), name: name.to_owned(), input: Input::Object(input) };
-    Completion { blocks: vec![call], stop: Stop::ToolUse, usage: Usage::default() }
+    Completion { model: NAME.to_owned(), blocks: vec![call], stop: Stop::ToolUse, usage: Usage::default() }
 }
 
 /// A short name for what a person said: its letters and digits, of any script.

@@ -9,32 +9,22 @@
 //! none; a new id that is not empty opens a new call; what is empty or null is absent; the first name stays. Arguments that
 //! are not a JSON object are kept as unusable and never become an empty object, unless nothing at all was written.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{
-    super::{Block, Completion, Delta, Fault, Input, Opaque, Stop, Usage, error::passing_status},
+use super::super::{
+    Block, Completion, Delta, Fault, Opaque, Stop, Usage,
+    http::Assemble,
+    reading::{self, ANSWER_BYTES_MAX, PARTS_MAX, SAID_CHARS_MAX, filled, parse, reported},
     sse::Event,
-    surrogate::{self, Joiner},
+    surrogate::Joiner,
 };
 
-/// The provider's name in opaque state.
+/// The provider's name in opaque state, and before the model's where it is shown.
 pub(super) const PROVIDER: &str = "openai";
-
-/// How much of a provider's own words is shown.
-pub(super) const SAID_CHARS_MAX: usize = 300;
-
-/// How much of unusable arguments is kept: enough to see what went wrong.
-const RAW_CHARS_MAX: usize = 2000;
-
-/// No answer calls so many tools at once; a stream that does is broken.
-const CALLS_MAX: usize = 128;
-
-/// The longest answer, thoughts and arguments included: it becomes a line of the session and part of every later request.
-const ANSWER_BYTES_MAX: usize = 4 << 20;
 
 /// An answer that is coming in.
 #[derive(Debug, Default)]
-pub(super) struct Assembly {
+pub(in crate::provider) struct Assembly {
     text: String,
     text_joiner: Joiner,
     thinking: String,
@@ -63,9 +53,8 @@ struct Call {
     joiner: Joiner,
 }
 
-impl Assembly {
-    /// Takes one event and returns what of it can be shown.
-    pub(super) fn take(&mut self, event: &Event) -> Result<Vec<Delta>, Fault> {
+impl Assemble for Assembly {
+    fn take(&mut self, event: &Event) -> Result<Vec<Delta>, Fault> {
         let data = event.data.trim();
         if self.done {
             return Ok(Vec::new());
@@ -107,6 +96,43 @@ impl Assembly {
         Ok(deltas)
     }
 
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn is_whole(&self) -> bool {
+        self.done || self.finish_reason.is_some()
+    }
+
+    fn finish(mut self, model: &str, call_id: impl Fn(usize) -> String) -> Result<Completion, Fault> {
+        if !self.is_whole() {
+            return Err(Fault::Incomplete);
+        }
+        self.text.extend(self.text_joiner.rest());
+        self.thinking.extend(self.thinking_joiner.rest());
+        self.calls.retain(|call| !(call.name.is_empty() && call.arguments.trim().is_empty()));
+        let stop = self.stop()?;
+        let mut blocks = Vec::new();
+        if !self.thinking.trim().is_empty() {
+            let field = self.thinking_field.unwrap_or("reasoning_content");
+            let json = serde_json::json!({"field": field});
+            let opaque = Opaque { provider: PROVIDER.to_owned(), model: model.to_owned(), json };
+            blocks.push(Block::Thinking { thinking: self.thinking, opaque: Some(opaque) });
+        }
+        if !self.text.trim().is_empty() {
+            blocks.push(Block::text(self.text));
+        }
+        if stop == Stop::ToolUse {
+            blocks.extend(self.calls.into_iter().enumerate().map(|(at, mut call)| {
+                call.arguments.extend(call.joiner.rest());
+                reading::call(call_id(at), call.name, &call.arguments)
+            }));
+        }
+        Ok(Completion { model: format!("{PROVIDER}/{model}"), blocks, stop, usage: self.usage })
+    }
+}
+
+impl Assembly {
     fn take_delta(&mut self, delta: &Value, deltas: &mut Vec<Delta>) -> Result<(), Fault> {
         for field in ["reasoning_content", "reasoning"] {
             let Some(piece) = filled(delta.get(field)) else { continue };
@@ -153,8 +179,8 @@ impl Assembly {
                 call
             }
             Some(_) | None => {
-                if self.calls.len() == CALLS_MAX {
-                    return Err(Fault::TooLarge { what: "the list of tool calls", bytes_max: CALLS_MAX });
+                if self.calls.len() == PARTS_MAX {
+                    return Err(Fault::TooLarge { what: "the list of tool calls", bytes_max: PARTS_MAX });
                 }
                 self.calls.push(Call::default());
                 self.slots.retain(|(known, _)| *known != slot);
@@ -176,45 +202,6 @@ impl Assembly {
             Some(whole) => call.arguments.push_str(&whole.to_string()),
         }
         Ok(())
-    }
-
-    /// Whether `[DONE]` came, after which nothing does.
-    pub(super) fn is_done(&self) -> bool {
-        self.done
-    }
-
-    /// Whether something said that the answer is whole.
-    pub(super) fn is_whole(&self) -> bool {
-        self.done || self.finish_reason.is_some()
-    }
-
-    /// The answer. `call_id` gives a call its id by its place, `model` is whose opaque state it is.
-    pub(super) fn finish(
-        mut self,
-        model: &str,
-        call_id: impl Fn(usize) -> String,
-    ) -> Result<Completion, Fault> {
-        if !self.is_whole() {
-            return Err(Fault::Incomplete);
-        }
-        self.text.extend(self.text_joiner.rest());
-        self.thinking.extend(self.thinking_joiner.rest());
-        self.calls.retain(|call| !(call.name.is_empty() && call.arguments.trim().is_empty()));
-        let stop = self.stop()?;
-        let mut blocks = Vec::new();
-        if !self.thinking.trim().is_empty() {
-            let field = self.thinking_field.unwrap_or("reasoning_content");
-            let json = serde_json::json!({"field": field});
-            let opaque = Opaque { provider: PROVIDER.to_owned(), model: model.to_owned(), json };
-            blocks.push(Block::Thinking { thinking: self.thinking, opaque: Some(opaque) });
-        }
-        if !self.text.trim().is_empty() {
-            blocks.push(Block::text(self.text));
-        }
-        if stop == Stop::ToolUse {
-            blocks.extend(self.calls.into_iter().enumerate().map(|(at, call)| call.into_block(call_id(at))));
-        }
-        Ok(Completion { blocks, stop, usage: self.usage })
     }
 
     fn stop(&self) -> Result<Stop, Fault> {
@@ -239,102 +226,6 @@ impl Assembly {
             _ => Stop::EndTurn,
         })
     }
-}
-
-impl Call {
-    fn into_block(mut self, id: String) -> Block {
-        self.arguments.extend(self.joiner.rest());
-        let raw = ipc::text::prefix(&self.arguments, RAW_CHARS_MAX).to_owned();
-        if self.name.is_empty() {
-            let input = Input::Unusable { raw, why: "the call names no tool".to_owned() };
-            return Block::ToolUse { id, name: "unnamed".to_owned(), input };
-        }
-        let input = match object(&self.arguments) {
-            Ok(object) => Input::Object(object),
-            Err(why) => Input::Unusable { raw, why },
-        };
-        Block::ToolUse { id, name: self.name, input }
-    }
-}
-
-/// What arguments say; only what is blank stands for no arguments (row C7.7).
-fn object(arguments: &str) -> Result<Map<String, Value>, String> {
-    if arguments.trim().is_empty() {
-        return Ok(Map::new());
-    }
-    let value = serde_json::from_str(arguments).or_else(|error| match surrogate::replaced(arguments) {
-        Some(mended) => serde_json::from_str(&mended),
-        None => Err(error),
-    });
-    match value {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(other) => Err(format!("the input is {} where an object is needed", kind(&other))),
-        Err(error) => Err(format!("the input is not valid JSON ({error})")),
-    }
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a truth value",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
-}
-
-fn parse(data: &str) -> Option<Value> {
-    let parsed = serde_json::from_str::<Value>(data);
-    parsed
-        .or_else(|error| surrogate::marked(data).map_or(Err(error), |data| serde_json::from_str(&data)))
-        .ok()
-        .filter(Value::is_object)
-}
-
-/// A string that is not empty; null, another type and nothing at all are the same.
-fn filled(value: Option<&Value>) -> Option<&str> {
-    value.and_then(Value::as_str).filter(|text| !text.is_empty())
-}
-
-/// An error inside of a stream.
-fn reported(error: &Value) -> Fault {
-    let said = said(error).unwrap_or_else(|| ipc::text::one_line(&error.to_string(), SAID_CHARS_MAX));
-    let words = ["code", "type", "status"].map(|key| error.get(key));
-    let passing = words.into_iter().flatten().any(|word| match word {
-        Value::Number(code) => {
-            code.as_u64().and_then(|code| u16::try_from(code).ok()).is_some_and(passing_status)
-        }
-        Value::String(word) => {
-            let word = word.to_lowercase();
-            let known = ["overloaded", "rate_limit", "server_error", "unavailable", "timeout", "internal"];
-            known.iter().any(|known| word.contains(known)) || word.parse().is_ok_and(passing_status)
-        }
-        _ => false,
-    });
-    Fault::Reported { said, passing: passing && !is_spent(error) }
-}
-
-/// What an error says in words, bounded: `{"message": …}`, or words alone.
-pub(super) fn said(error: &Value) -> Option<String> {
-    let words = match error {
-        Value::String(words) => Some(words.as_str()),
-        Value::Object(fields) => {
-            ["message", "detail", "error", "msg"].iter().find_map(|key| filled(fields.get(*key)))
-        }
-        _ => None,
-    };
-    words.map(|words| ipc::text::one_line(words, SAID_CHARS_MAX)).filter(|words| !words.is_empty())
-}
-
-/// Whether an error means that the money ran out.
-pub(super) fn is_spent(error: &Value) -> bool {
-    ["code", "type"].iter().any(|key| {
-        matches!(
-            filled(error.get(*key)),
-            Some("insufficient_quota" | "billing_hard_limit_reached" | "insufficient_balance")
-        )
-    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! OpenAI-compatible chat completions, streamed: OpenAI, DeepSeek, Gemini's compatible address, Ollama, llama.cpp, vLLM …
+//! OpenAI-compatible chat completions, streamed: OpenAI, DeepSeek, Gemini's compatible address, llama.cpp, vLLM …
 //!
 //! ```text
 //!  ModelRequest ─request─▶ JSON ─http─▶ bytes ─sse─▶ events ─assemble─▶ deltas … Completion
@@ -6,10 +6,28 @@
 //! ```
 
 mod assemble;
-mod http;
 mod request;
-mod retry;
-mod sse;
-mod surrogate;
 
-pub(crate) use self::http::OpenAi;
+use serde_json::Value;
+
+use super::{ModelRequest, http::Dialect, settings::RemoteSettings};
+
+/// The dialect.
+#[derive(Debug)]
+pub(super) enum OpenAi {}
+
+impl Dialect for OpenAi {
+    const PROVIDER: &'static str = assemble::PROVIDER;
+    const METHOD: &'static str = "/chat/completions";
+    const HEADERS: &'static [(&'static str, &'static str)] = &[];
+
+    type Assembly = assemble::Assembly;
+
+    fn key_header(key: &str) -> (&'static str, String) {
+        ("authorization", format!("Bearer {key}"))
+    }
+
+    fn body(request: &ModelRequest, settings: &RemoteSettings) -> Value {
+        request::body(request, settings)
+    }
+}

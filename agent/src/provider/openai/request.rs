@@ -1,35 +1,31 @@
-//! From a conversation to the JSON of a chat completion: pure, and the last place where a faulty history is mended.
-//!
-//! ```text
-//!  messages ──turns──▶ neighbours of one role joined ──▶ each call with exactly one result, right behind it ──▶ JSON
-//! ```
-//!
-//! One orphan would make the provider refuse every later turn (rows C7.1–C7.4), so results without a call and second results
-//! are dropped here, and a call without a result gets one that says so. Nothing is ever run again for it.
+//! From a conversation to the JSON of a chat completion: pure.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::{
-    super::{Block, Input, Message, ModelRequest, Opaque, Role},
+    super::{
+        ModelRequest,
+        history::{self, Part, Turn},
+        settings::RemoteSettings,
+    },
     assemble::PROVIDER,
 };
 
-/// What a model is told of a call whose result was lost.
-const INTERRUPTED: &str = "interrupted, outcome unknown";
-
-/// The longest tool name there may be, by OpenAI's documentation.
-const NAME_CHARS_MAX: usize = 64;
-
 /// The body of the request.
-pub(super) fn body(request: &ModelRequest, model: &str) -> Value {
+pub(super) fn body(request: &ModelRequest, settings: &RemoteSettings) -> Value {
     let mut body = json!({
-        "model": model,
-        "messages": messages(request, model),
+        "model": settings.name,
+        "messages": messages(request, &settings.name),
         "stream": true,
         "stream_options": {"include_usage": true},
     });
+    if let Some(max) = settings.max_tokens {
+        // OpenAI's newer models refuse the old word, and most other servers know no other.
+        let at_openai = settings.base_url.host_str() == Some("api.openai.com");
+        body[if at_openai { "max_completion_tokens" } else { "max_tokens" }] = json!(max);
+    }
     let tools: Vec<Value> = request.tools.iter().map(|tool| json!({
         "type": "function",
         "function": {"name": tool.name, "description": tool.description, "parameters": tool.input_schema},
@@ -45,170 +41,56 @@ fn messages(request: &ModelRequest, model: &str) -> Vec<Value> {
     if !request.system.trim().is_empty() {
         out.push(json!({"role": "system", "content": request.system}));
     }
-    let turns = turns(&request.messages);
-    let mut ids = Ids::default();
-    let mut at = 0;
-    while let Some(turn) = turns.get(at) {
-        at += 1;
-        match turn.role {
-            Role::User => {
-                out.extend(words(&turn.blocks).map(|text| json!({"role": "user", "content": text})));
-            }
-            Role::Assistant => {
-                let (message, calls) = assistant(&turn.blocks, model, &mut ids);
-                out.extend(message);
-                // The results stand in the next turn, before its words; all of them, before an orphan is looked for (C7.4).
-                let answer = turns.get(at).map(|turn| turn.blocks.as_slice()).unwrap_or_default();
-                out.extend(calls.into_iter().map(
-                    |(id, sent)| json!({"role": "tool", "tool_call_id": sent, "content": result(answer, id)}),
-                ));
-            }
+    for turn in history::turns(&request.messages, PROVIDER, model) {
+        match turn {
+            Turn::User(words) => out.push(json!({"role": "user", "content": words.join("\n\n")})),
+            Turn::Assistant(parts) => out.extend(assistant(&parts)),
         }
     }
     out
 }
 
-/// Neighbouring messages of one role: many templates insist on turns.
-struct Turn<'a> {
-    role: Role,
-    blocks: Vec<&'a Block>,
-}
-
-fn turns(messages: &[Message]) -> Vec<Turn<'_>> {
-    let mut turns: Vec<Turn<'_>> = Vec::new();
-    for message in messages {
-        match turns.last_mut() {
-            // A call ends its turn: what the assistant says next belongs behind the result, even one that is missing.
-            Some(turn)
-                if turn.role == message.role && !(turn.role == Role::Assistant && has_call(&turn.blocks)) =>
-            {
-                turn.blocks.extend(&message.content);
-            }
-            Some(_) | None => {
-                turns.push(Turn { role: message.role, blocks: message.content.iter().collect() });
-            }
-        }
-    }
-    turns
-}
-
-fn has_call(blocks: &[&Block]) -> bool {
-    blocks.iter().any(|block| matches!(block, Block::ToolUse { .. }))
-}
-
-/// The words of a turn; nothing where there are none, because empty text is refused for ever (row C7.29).
-fn words(blocks: &[&Block]) -> Option<String> {
-    let texts: Vec<&str> =
-        blocks.iter().filter_map(|block| block.as_text()).filter(|text| !text.trim().is_empty()).collect();
-    (!texts.is_empty()).then(|| texts.join("\n\n"))
-}
-
-/// An assistant's message, and its calls: the id in the history and the id that is sent.
-fn assistant<'a>(
-    blocks: &[&'a Block],
-    model: &str,
-    ids: &mut Ids<'a>,
-) -> (Option<Value>, Vec<(&'a str, String)>) {
+/// An assistant's message, and a message of its own for the result of each call in it.
+fn assistant(parts: &[Part<'_>]) -> Vec<Value> {
+    let mut texts = Vec::new();
+    let mut thinking: BTreeMap<&str, String> = BTreeMap::new();
     let mut calls = Vec::new();
-    let mut seen = Vec::new();
-    for block in blocks {
-        let Block::ToolUse { id, name, input } = block else { continue };
-        if seen.contains(&id.as_str()) {
-            continue;
+    let mut results = Vec::new();
+    for part in parts {
+        match part {
+            Part::Words(words) => texts.push(*words),
+            Part::Thought { thinking: thought, state } => {
+                let field = match state.get("field").and_then(Value::as_str) {
+                    Some("reasoning") => "reasoning",
+                    Some(_) | None => "reasoning_content",
+                };
+                thinking.entry(field).or_default().push_str(thought);
+            }
+            Part::Call(call) => {
+                let arguments = Value::Object(call.input.as_ref().clone()).to_string();
+                let function = json!({"name": call.name, "arguments": arguments});
+                calls.push(json!({"id": call.id, "type": "function", "function": function}));
+                results.push(json!({"role": "tool", "tool_call_id": call.id, "content": call.told()}));
+            }
         }
-        seen.push(id.as_str());
-        // Unusable arguments are never sent as they are: some servers refuse the conversation for ever (row C7.34). The
-        // result that stands behind the call says what was wrong.
-        let arguments = match input {
-            Input::Object(object) => Value::Object(object.clone()).to_string(),
-            Input::Unusable { .. } => "{}".to_owned(),
-        };
-        let sent = ids.next(id);
-        let function = json!({"name": tool_name(name), "arguments": arguments});
-        calls.push((
-            id.as_str(),
-            sent.clone(),
-            json!({"id": sent, "type": "function", "function": function}),
-        ));
     }
-    let text = words(blocks);
-    if text.is_none() && calls.is_empty() {
-        return (None, Vec::new());
-    }
+    let text = (!texts.is_empty()).then(|| texts.join("\n\n"));
     let mut message = json!({"role": "assistant", "content": text});
-    for (field, thinking) in thinking(blocks, model) {
+    for (field, thinking) in thinking {
         message[field] = Value::String(thinking);
     }
-    let (ids, wire): (Vec<_>, Vec<_>) = calls.into_iter().map(|(id, sent, call)| ((id, sent), call)).unzip();
-    if !wire.is_empty() {
-        message["tool_calls"] = Value::Array(wire);
+    if !calls.is_empty() {
+        message["tool_calls"] = Value::Array(calls);
     }
-    (Some(message), ids)
-}
-
-/// Thinking goes back word for word to the model it came from (row C7.24) and to no other (row C7.31).
-fn thinking(blocks: &[&Block], model: &str) -> BTreeMap<&'static str, String> {
-    let mut fields: BTreeMap<&'static str, String> = BTreeMap::new();
-    for block in blocks {
-        let Block::Thinking { thinking, opaque: Some(Opaque { provider, model: from, json }) } = block else {
-            continue;
-        };
-        if provider != PROVIDER || from != model {
-            continue;
-        }
-        let field = match json.get("field").and_then(Value::as_str) {
-            Some("reasoning") => "reasoning",
-            Some(_) | None => "reasoning_content",
-        };
-        fields.entry(field).or_default().push_str(thinking);
-    }
-    fields
-}
-
-/// The first result of the call `id`.
-fn result(answer: &[&Block], id: &str) -> String {
-    let found = answer.iter().find_map(|block| match block {
-        Block::ToolResult { tool_use_id, content, is_error } if tool_use_id == id => {
-            Some((content, *is_error))
-        }
-        _ => None,
-    });
-    match found {
-        None => INTERRUPTED.to_owned(),
-        // The format has no word for bad news, and a tool message may not be empty everywhere.
-        Some((content, is_error)) => match (content.trim().is_empty(), is_error) {
-            (true, false) => "(no output)".to_owned(),
-            (true, true) => "error".to_owned(),
-            (false, false) => content.clone(),
-            (false, true) => format!("error: {content}"),
-        },
-    }
-}
-
-/// Ids as they are sent: nine letters and digits, which every server seen accepts, unique in the whole request.
-#[derive(Default)]
-struct Ids<'a> {
-    given: Vec<&'a str>,
-}
-
-impl<'a> Ids<'a> {
-    fn next(&mut self, id: &'a str) -> String {
-        self.given.push(id);
-        format!("call{:05}", self.given.len())
-    }
-}
-
-/// A name as every server accepts it; a model may have made one up that none would take back.
-fn tool_name(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
-    let name: String = name.chars().take(NAME_CHARS_MAX).map(plain).collect();
-    if name.is_empty() { "unnamed".to_owned() } else { name }
+    std::iter::once(message).chain(results).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::{Block, Input, Message, Opaque, Role, history::arbitrary, settings::Speaks};
     use ipc::contract::soul::ToolSpec;
+    use proptest::prelude::*;
 
     fn call(id: &str) -> Block {
         let input = json!({"x": id}).as_object().unwrap().clone();
@@ -229,7 +111,7 @@ mod tests {
 
     fn sent(messages: Vec<Message>) -> Vec<Value> {
         let request = ModelRequest { system: String::new(), messages, tools: vec![] };
-        body(&request, "m")["messages"].as_array().unwrap().clone()
+        body(&request, &RemoteSettings::of_test(Speaks::OpenAi))["messages"].as_array().unwrap().clone()
     }
 
     /// The conversation in short: `user words`, `assistant words [ids]`, `tool id words`.
@@ -264,7 +146,7 @@ mod tests {
             tools: vec![tool],
         };
         assert_eq!(
-            body(&request, "m"),
+            body(&request, &RemoteSettings::of_test(Speaks::OpenAi)),
             json!({
                 "model": "m",
                 "messages": [
@@ -287,15 +169,20 @@ mod tests {
     fn c7_01_a_call_without_a_result_gets_one() {
         assert_eq!(
             short(vec![Message::user("a"), assistant(vec![call("1")]), Message::user("b")]),
-            ["user a", "assistant [call00001]", "tool call00001 interrupted, outcome unknown", "user b"]
+            [
+                "user a",
+                "assistant [call00001]",
+                "tool call00001 error: interrupted, outcome unknown",
+                "user b"
+            ]
         );
         assert_eq!(
             short(vec![Message::user("a"), assistant(vec![call("1")])]),
-            ["user a", "assistant [call00001]", "tool call00001 interrupted, outcome unknown"]
+            ["user a", "assistant [call00001]", "tool call00001 error: interrupted, outcome unknown"]
         );
         assert_eq!(
             short(vec![assistant(vec![call("1")]), assistant(vec![Block::text("b")])]),
-            ["assistant [call00001]", "tool call00001 interrupted, outcome unknown", "assistant b"]
+            ["assistant [call00001]", "tool call00001 error: interrupted, outcome unknown", "assistant b"]
         );
     }
 
@@ -358,7 +245,7 @@ mod tests {
                 assistant(vec![call("1")]),
                 user(vec![Block::result("1", "", false)]),
             ]),
-            ["user a", "user b", "assistant [call00001]", "tool call00001 (no output)"]
+            ["user a\n\nb", "assistant [call00001]", "tool call00001 (no output)"]
         );
         assert_eq!(sent(vec![assistant(vec![call("1")])])[0]["content"], Value::Null);
     }
@@ -399,5 +286,51 @@ mod tests {
         };
         let function = &sent(vec![assistant(vec![bad])])[0]["tool_calls"][0]["function"];
         assert_eq!(*function, json!({"name": "soul_patch__x__", "arguments": "{}"}));
+    }
+
+    /// The rules of the format, as servers enforce them.
+    fn check_rules(messages: &[Value]) -> Result<(), String> {
+        let mut open: Vec<&str> = Vec::new();
+        let mut ever: Vec<&str> = Vec::new();
+        let mut before = "";
+        for message in messages {
+            let role = message["role"].as_str().ok_or("a role")?;
+            if role == "tool" {
+                let id = message["tool_call_id"].as_str().ok_or("an id")?;
+                let at =
+                    open.iter().position(|open| *open == id).ok_or(format!("result of nothing: {id}"))?;
+                open.remove(at);
+            } else if !open.is_empty() {
+                return Err(format!("no result for {open:?}"));
+            }
+            let has_calls = message["tool_calls"].is_array();
+            for call in message["tool_calls"].as_array().into_iter().flatten() {
+                let id = call["id"].as_str().ok_or("an id")?;
+                let name = call["function"]["name"].as_str().unwrap_or_default();
+                let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
+                if ever.contains(&id)
+                    || name.is_empty()
+                    || !serde_json::from_str::<Value>(arguments).is_ok_and(|a| a.is_object())
+                {
+                    return Err(format!("a bad call: {call}"));
+                }
+                open.push(id);
+                ever.push(id);
+            }
+            let empty = message["content"].as_str().is_none_or(|text| text.trim().is_empty());
+            if empty && !has_calls || role == "user" && before == "user" {
+                return Err(format!("an empty or a second message: {message}"));
+            }
+            before = role;
+        }
+        if open.is_empty() { Ok(()) } else { Err(format!("no result for {open:?}")) }
+    }
+
+    proptest! {
+        #[test]
+        fn c7_01_c7_04_c7_31_the_rules_of_the_format_hold_for_any_history(messages in arbitrary::messages()) {
+            let sent = sent(messages);
+            prop_assert!(check_rules(&sent).is_ok(), "{:?}: {sent:#?}", check_rules(&sent));
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of the assembly, each named after the row of the reports it answers.
 
 use super::*;
+use crate::provider::Input;
 use serde_json::json;
 
 fn event(data: &str) -> Event {
@@ -66,7 +67,15 @@ fn text_and_usage() {
     .unwrap();
     assert_eq!(shown, [Delta::Text("你".into()), Delta::Text("好".into())]);
     let usage = Usage { input_tokens: Some(7), output_tokens: Some(2) };
-    assert_eq!(completion, Completion { blocks: vec![Block::text("你好")], stop: Stop::EndTurn, usage });
+    assert_eq!(
+        completion,
+        Completion {
+            model: "openai/m".into(),
+            blocks: vec![Block::text("你好")],
+            stop: Stop::EndTurn,
+            usage
+        }
+    );
 }
 
 #[test]

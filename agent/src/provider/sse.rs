@@ -1,4 +1,4 @@
-//! Server-sent events, read from bytes however they are cut.
+//! Server-sent events, read from bytes however they are cut; or lines of JSON, each an event of its own.
 //!
 //! ```text
 //!  bytes ──▶ lines (LF, CR or CRLF; a leading BOM is dropped) ──▶ events (fields up to a blank line) ──▶ those with data
@@ -18,9 +18,29 @@ pub(super) struct Event {
     pub ended: bool,
 }
 
+/// How a stream is cut into events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// Server-sent events.
+    Events,
+    /// One JSON value a line.
+    Lines,
+}
+
+impl Framing {
+    /// What the stream says it is.
+    pub(super) const fn content_type(self) -> &'static str {
+        match self {
+            Self::Events => "text/event-stream",
+            Self::Lines => "application/x-ndjson",
+        }
+    }
+}
+
 /// The state between two pieces of a stream.
 #[derive(Debug)]
 pub(super) struct Parser {
+    framing: Framing,
     line: Vec<u8>,
     name: Vec<u8>,
     data: Vec<u8>,
@@ -35,8 +55,9 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 
 impl Parser {
     /// A parser at the beginning of a stream that bears events of up to `event_bytes_max` bytes.
-    pub(super) fn new(event_bytes_max: usize) -> Self {
+    pub(super) fn new(framing: Framing, event_bytes_max: usize) -> Self {
         Self {
+            framing,
             line: Vec::new(),
             name: Vec::new(),
             data: Vec::new(),
@@ -83,7 +104,8 @@ impl Parser {
         if !self.line.is_empty()
             && let Some(event) = self.end_line()
         {
-            return Some(event);
+            // A line that the end of the stream ended may be cut; an event that a blank line ended is not.
+            return Some(Event { ended: self.framing == Framing::Events, ..event });
         }
         self.dispatch(false)
     }
@@ -93,6 +115,10 @@ impl Parser {
         let mut line = line.as_slice();
         if std::mem::replace(&mut self.first_line, false) {
             line = line.strip_prefix(BOM).unwrap_or(line);
+        }
+        if self.framing == Framing::Lines {
+            self.data = line.to_vec();
+            return self.dispatch(true);
         }
         if line.is_empty() {
             return self.dispatch(true);
@@ -145,7 +171,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn parse(pieces: &[&[u8]]) -> Vec<Event> {
-        let mut parser = Parser::new(1 << 20);
+        let mut parser = Parser::new(Framing::Events, 1 << 20);
         let mut events: Vec<Event> = pieces.iter().flat_map(|piece| parser.push(piece)).collect();
         events.extend(parser.finish());
         events
@@ -198,15 +224,31 @@ mod tests {
     }
 
     #[test]
+    fn lines_of_json_are_events_of_their_own_however_they_are_cut() {
+        let bytes = "\u{feff}{\"a\":\"你好\"}\r\n\n{\"b\":1}\n{\"cut\"".as_bytes();
+        for size in 1..bytes.len() {
+            let mut parser = Parser::new(Framing::Lines, 1 << 20);
+            let mut events: Vec<Event> = bytes.chunks(size).flat_map(|piece| parser.push(piece)).collect();
+            events.extend(parser.finish());
+            let seen: Vec<_> = events.iter().map(|event| (event.data.as_str(), event.ended)).collect();
+            assert_eq!(
+                seen,
+                [("{\"a\":\"你好\"}", true), ("{\"b\":1}", true), ("{\"cut\"", false)],
+                "{size}"
+            );
+        }
+    }
+
+    #[test]
     fn an_event_has_a_bound() {
-        let mut parser = Parser::new(16);
+        let mut parser = Parser::new(Framing::Events, 16);
         assert_eq!(parser.push(b"data: 0123456789").len(), 0);
         assert!(!parser.overflowed());
         assert_eq!(parser.push(b"0123\n\ndata: x\n\n"), []);
         assert!(parser.overflowed());
         assert_eq!(parser.finish(), None);
 
-        let mut parser = Parser::new(16);
+        let mut parser = Parser::new(Framing::Events, 16);
         for _ in 0..100 {
             assert_eq!(parser.push(b"data: 0123456\n\n").len(), 1);
         }

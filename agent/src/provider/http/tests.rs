@@ -7,7 +7,13 @@ use std::{
 };
 
 use super::*;
-use crate::provider::{Block, Message, Stop, choose};
+use crate::provider::{
+    Block, Message, Stop,
+    anthropic::Anthropic,
+    choose,
+    openai::OpenAi,
+    settings::{Settings, Speaks},
+};
 
 /// What the server does on one connection.
 #[derive(Clone)]
@@ -92,7 +98,7 @@ fn text(text: &str) -> String {
 
 const STOP: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
-fn provider(base_url: &str, env: &[(&str, &str)]) -> OpenAi {
+fn provider(base_url: &str, env: &[(&str, &str)]) -> Remote<OpenAi> {
     let config = ipc::config::Model {
         name: Some("m".into()),
         base_url: Some(base_url.into()),
@@ -101,8 +107,8 @@ fn provider(base_url: &str, env: &[(&str, &str)]) -> OpenAi {
     };
     let choice =
         choose(&config, &|key| env.iter().find(|(k, _)| *k == key).map(|(_, v)| (*v).to_owned())).unwrap();
-    let crate::provider::choice::Settings::OpenAi(settings) = choice.settings else { panic!("offline") };
-    let mut provider = OpenAi::new(&settings).unwrap();
+    let Settings::Remote(settings) = choice.settings else { panic!("offline") };
+    let mut provider = Remote::<OpenAi>::new(&settings).unwrap();
     provider.patience.wait_first = Duration::from_millis(10);
     provider
 }
@@ -111,7 +117,7 @@ fn hello() -> ModelRequest {
     ModelRequest { system: "You are.".into(), messages: vec![Message::user("hi")], tools: vec![] }
 }
 
-async fn ask(provider: &OpenAi) -> (Vec<Delta>, Result<Completion, ProviderError>) {
+async fn ask(provider: &dyn Provider) -> (Vec<Delta>, Result<Completion, ProviderError>) {
     let (sender, mut receiver) = mpsc::channel(1000);
     let result = provider.stream(&hello(), sender).await;
     let mut deltas = Vec::new();
@@ -356,13 +362,88 @@ async fn dropping_the_answer_cancels_the_request() {
 
 #[test]
 fn an_https_client_can_be_made_or_says_why() {
-    let settings = OpenAiSettings {
-        name: "m".into(),
+    let settings = RemoteSettings {
         base_url: Url::parse("https://api.openai.com/v1").unwrap(),
-        key: None,
-        silence_max: Duration::from_secs(1),
+        ..RemoteSettings::of_test(Speaks::OpenAi)
     };
-    if let Err(error) = OpenAi::new(&settings) {
+    if let Err(error) = Remote::<OpenAi>::new(&settings) {
         assert!(error.to_string().contains("ca-certificates"), "{error}");
     }
+}
+
+/// A server that speaks Messages.
+fn anthropic(server: &Server, env: &[(&str, &str)]) -> Remote<Anthropic> {
+    let config = ipc::config::Model {
+        provider: Some(ipc::config::ProviderName::Anthropic),
+        name: Some("claude".into()),
+        base_url: Some(server.base_url.clone()),
+        silence_max: Some(jiff::SignedDuration::from_millis(500)),
+        ..Default::default()
+    };
+    let choice =
+        choose(&config, &|key| env.iter().find(|(k, _)| *k == key).map(|(_, v)| (*v).to_owned())).unwrap();
+    let Settings::Remote(settings) = choice.settings else { panic!("offline") };
+    let mut provider = Remote::<Anthropic>::new(&settings).unwrap();
+    provider.patience.wait_first = Duration::from_millis(10);
+    provider
+}
+
+fn messages_event(kind: &str, rest: &str) -> Act {
+    write(&format!("event: {kind}\ndata: {{\"type\":\"{kind}\"{rest}}}\n\n"))
+}
+
+fn messages_text(text: &str) -> Act {
+    let rest = format!(r#","index":0,"delta":{{"type":"text_delta","text":"{text}"}}"#);
+    messages_event("content_block_delta", &rest)
+}
+
+fn messages_end() -> Vec<Act> {
+    vec![
+        messages_event("message_delta", r#","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":3}"#),
+        messages_event("message_stop", ""),
+    ]
+}
+
+#[tokio::test]
+async fn c7_18_anthropic_529_and_an_overload_in_the_stream_are_asked_again_with_key_and_version() {
+    let overloaded = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    let in_stream = write(&format!("event: error\ndata: {overloaded}\n\n"));
+    let scripts = vec![
+        head("529 Overloaded", "content-type: application/json\r\n", overloaded),
+        vec![write(STREAM), messages_event("ping", ""), in_stream],
+        [vec![write(STREAM), messages_text("你好")], messages_end()].concat(),
+    ];
+    let server = serve(scripts);
+    let provider = anthropic(&server, &[("ANTHROPIC_API_KEY", "sk-ant")]);
+    check_text(ask(&provider).await.1, "你好");
+    let requests = server.requests().await;
+    assert_eq!(requests.len(), 3);
+    for request in &requests {
+        assert!(request.starts_with("POST /v1/messages HTTP/1.1\r\n"), "{request}");
+        assert!(
+            request.contains("x-api-key: sk-ant\r\n")
+                && request.contains("anthropic-version: 2023-06-01\r\n")
+        );
+        assert!(!request.to_lowercase().contains("authorization"), "{request}");
+    }
+}
+
+#[tokio::test]
+async fn c7_17_an_anthropic_stream_that_ends_in_the_middle_is_no_answer() {
+    let server = serve(vec![vec![write(STREAM), messages_text("half")]]);
+    let error = ask(&anthropic(&server, &[])).await.1.unwrap_err();
+    assert_eq!(
+        (error.fault, error.shown, error.model.as_str()),
+        (Fault::Incomplete, true, "anthropic/claude")
+    );
+}
+
+#[tokio::test]
+async fn a_key_that_anthropic_does_not_accept_is_named_by_its_variable() {
+    let body =
+        r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key sk-geheim"}}"#;
+    let server = serve(vec![head("401 Unauthorized", "request-id: req_1\r\n", body)]);
+    let said =
+        ask(&anthropic(&server, &[("ANTHROPIC_API_KEY", "sk-geheim")])).await.1.unwrap_err().to_string();
+    assert!(said.contains("`ANTHROPIC_API_KEY`") && said.contains("invalid x-api-key (the key)"), "{said}");
 }

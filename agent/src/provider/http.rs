@@ -1,10 +1,11 @@
-//! The conversation with an OpenAI-compatible server: one request, its stream, and the patience to ask again.
+//! The conversation with a server, in whichever dialect: one request, its stream, and the patience to ask again.
 //!
 //! There is no limit on how long an answer may take, only on how long nothing may come (rows C7.20, C7.21); any byte counts,
 //! a comment too (row C7.15). A server on this machine is reached without proxies and without certificates (row C7.22).
 
 use std::{
     hash::{BuildHasher, RandomState},
+    marker::PhantomData,
     time::Duration,
 };
 
@@ -12,8 +13,7 @@ use jiff::Timestamp;
 use reqwest::{
     Client, Response, StatusCode, Url,
     header::{
-        ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue,
-        LOCATION,
+        ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION,
     },
     redirect,
 };
@@ -22,15 +22,48 @@ use tokio::sync::mpsc;
 use tracing::{debug, warn};
 
 use super::{
-    super::{
-        Answer, Completion, Delta, Fault, ModelRequest, Provider, ProviderError, call_id,
-        choice::{Key, OpenAiSettings, is_loopback, without_query},
-    },
-    assemble::{self, Assembly, SAID_CHARS_MAX},
-    request,
+    Answer, Completion, Delta, Fault, ModelRequest, Provider, ProviderError, call_id,
+    reading::{self, SAID_CHARS_MAX},
     retry::{Patience, wish},
-    sse::Parser,
+    settings::{Key, RemoteSettings, is_loopback, without_query},
+    sse::{Event, Framing, Parser},
 };
+
+/// What one protocol has of its own: pure functions in both directions.
+pub(super) trait Dialect: std::fmt::Debug + Send + Sync + 'static {
+    /// The provider's name in opaque state, and before the model's where it is shown.
+    const PROVIDER: &'static str;
+    /// What is asked, behind the address: `/chat/completions`.
+    const METHOD: &'static str;
+    /// Headers that each request has besides those of all.
+    const HEADERS: &'static [(&'static str, &'static str)];
+    /// How an answer is cut into events.
+    const FRAMING: Framing = Framing::Events;
+
+    /// An answer that is coming in.
+    type Assembly: Assemble;
+
+    /// The header that carries the key.
+    fn key_header(key: &str) -> (&'static str, String);
+
+    /// The body of a request.
+    fn body(request: &ModelRequest, settings: &RemoteSettings) -> Value;
+}
+
+/// An answer that is coming in.
+pub(super) trait Assemble: Default + Send {
+    /// Takes one event and returns what of it can be shown.
+    fn take(&mut self, event: &Event) -> Result<Vec<Delta>, Fault>;
+
+    /// Whether the last event came, after which nothing does.
+    fn is_done(&self) -> bool;
+
+    /// Whether something said that the answer is whole.
+    fn is_whole(&self) -> bool;
+
+    /// The answer. `call_id` gives a call its id by its place, `model` is whose opaque state it is.
+    fn finish(self, model: &str, call_id: impl Fn(usize) -> String) -> Result<Completion, Fault>;
+}
 
 /// How long a connection may take; a server that is there answers within a round trip.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -47,41 +80,39 @@ const EXCERPT_BYTES_MAX: usize = 64 << 10;
 /// How a gzip stream begins.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
-/// A server that speaks chat completions.
+/// A server that speaks the dialect.
 #[derive(Debug)]
-pub(crate) struct OpenAi {
+pub(super) struct Remote<D> {
     client: Client,
     address: Url,
-    name: String,
+    settings: RemoteSettings,
     model: String,
     endpoint: String,
-    key: Option<Key>,
-    silence_max: Duration,
     patience: Patience,
+    dialect: PhantomData<D>,
 }
 
-impl OpenAi {
+impl<D: Dialect> Remote<D> {
     /// Makes a client for what is set. Nothing is asked yet.
-    pub(in super::super) fn new(settings: &OpenAiSettings) -> Result<Self, ProviderError> {
+    pub(super) fn new(settings: &RemoteSettings) -> Result<Self, ProviderError> {
         let endpoint = without_query(&settings.base_url);
-        let model = format!("openai/{}", settings.name);
-        let client = client(settings).map_err(|error| ProviderError {
+        let model = format!("{}/{}", D::PROVIDER, settings.name);
+        let client = client::<D>(settings).map_err(|error| ProviderError {
             model: model.clone(),
             endpoint: endpoint.clone(),
             fault: Fault::Unusable { why: innermost(&error) },
             shown: false,
         })?;
         let mut address = settings.base_url.clone();
-        address.set_path(&format!("{}/chat/completions", address.path().trim_end_matches('/')));
+        address.set_path(&format!("{}{}", address.path().trim_end_matches('/'), D::METHOD));
         Ok(Self {
             client,
             address,
-            name: settings.name.clone(),
+            settings: settings.clone(),
             model,
             endpoint,
-            key: settings.key.clone(),
-            silence_max: settings.silence_max,
             patience: Patience::default(),
+            dialect: PhantomData,
         })
     }
 
@@ -90,7 +121,7 @@ impl OpenAi {
         asked: &ModelRequest,
         deltas: &mpsc::Sender<Delta>,
     ) -> Result<Completion, ProviderError> {
-        let body = request::body(asked, &self.name).to_string();
+        let body = D::body(asked, &self.settings).to_string();
         let mut attempt = 1;
         let mut waited = Duration::ZERO;
         loop {
@@ -126,8 +157,8 @@ impl OpenAi {
         let mut response = sent.map_err(|error| self.fault(&error))?;
         self.check(&mut response).await?;
 
-        let mut parser = Parser::new(EVENT_BYTES_MAX);
-        let mut assembly = Assembly::default();
+        let mut parser = Parser::new(D::FRAMING, EVENT_BYTES_MAX);
+        let mut assembly = D::Assembly::default();
         let mut bytes = 0;
         let mut beginning: Vec<u8> = Vec::new();
         while !assembly.is_done() {
@@ -158,7 +189,7 @@ impl OpenAi {
         if let Some(event) = parser.finish() {
             show(assembly.take(&event).map_err(|fault| self.scrubbed(fault))?, deltas, shown).await;
         }
-        assembly.finish(&self.name, |at| call_id(asked, at)).map_err(|fault| self.scrubbed(fault))
+        assembly.finish(&self.settings.name, |at| call_id(asked, at)).map_err(|fault| self.scrubbed(fault))
     }
 
     /// Whether what comes is a stream of events; otherwise its first words say why not.
@@ -168,7 +199,7 @@ impl OpenAi {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let content_type = header(CONTENT_TYPE.as_str()).map(str::to_owned);
         let is_stream = content_type.as_deref().is_none_or(|t| {
-            t.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
+            t.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(D::FRAMING.content_type())
         });
         if status == StatusCode::OK && is_stream {
             return match header(CONTENT_ENCODING.as_str()) {
@@ -177,7 +208,8 @@ impl OpenAi {
             };
         }
         // A body that drips is not waited for: what came of it by then is thrown away with it, the status is not.
-        let excerpt = tokio::time::timeout(self.silence_max, excerpt(response)).await.unwrap_or_default();
+        let excerpt =
+            tokio::time::timeout(self.settings.silence_max, excerpt(response)).await.unwrap_or_default();
         let (said, spent) = explanation(&excerpt);
         if status.is_success() {
             return Err(self.scrubbed(Fault::NotAStream {
@@ -190,7 +222,10 @@ impl OpenAi {
         }
         let said = if status.is_redirection() { header(LOCATION.as_str()).map(place) } else { said };
         let retry_after = wish(header("retry-after-ms"), header("retry-after"), server_time(&headers));
-        Err(self.scrubbed(Fault::Status { status: status.as_u16(), said, spent, retry_after }))
+        let request_id = header("request-id").or_else(|| header("x-request-id"));
+        debug!(model = %self.model, %status, request_id, "the server refused");
+        let key_variable = self.settings.key_variable.as_str().into();
+        Err(self.scrubbed(Fault::Status { status: status.as_u16(), said, spent, retry_after, key_variable }))
     }
 
     fn fault(&self, error: &reqwest::Error) -> Fault {
@@ -199,14 +234,14 @@ impl OpenAi {
             return Fault::Unreachable { why: innermost(error) };
         }
         if error.is_timeout() {
-            return Fault::Silent { silence: self.silence_max };
+            return Fault::Silent { silence: self.settings.silence_max };
         }
         Fault::Broken { why: innermost(error) }
     }
 
     /// A fault without the key: some servers repeat what they were sent.
     fn scrubbed(&self, mut fault: Fault) -> Fault {
-        let Some(key) = self.key.as_ref().map(Key::reveal).filter(|key| !key.is_empty()) else {
+        let Some(key) = self.settings.key.as_ref().map(Key::reveal).filter(|key| !key.is_empty()) else {
             return fault;
         };
         let said = match &mut fault {
@@ -226,7 +261,7 @@ impl OpenAi {
     }
 }
 
-impl Provider for OpenAi {
+impl<D: Dialect> Provider for Remote<D> {
     fn model(&self) -> &str {
         &self.model
     }
@@ -244,18 +279,22 @@ async fn show(pieces: Vec<Delta>, deltas: &mpsc::Sender<Delta>, shown: &mut bool
     }
 }
 
-fn client(settings: &OpenAiSettings) -> Result<Client, reqwest::Error> {
+fn client<D: Dialect>(settings: &RemoteSettings) -> Result<Client, reqwest::Error> {
     // Only the first caller in a process installs it; for every later one it is there.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    headers.insert(ACCEPT, HeaderValue::from_static(D::FRAMING.content_type()));
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    for (name, value) in D::HEADERS {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
     if let Some(key) = &settings.key {
-        let mut bearer = HeaderValue::from_str(&format!("Bearer {}", key.reveal()))
+        let (name, value) = D::key_header(key.reveal());
+        let mut value = HeaderValue::from_str(&value)
             .expect("a key of printable ASCII makes a header: the choice checked it");
-        bearer.set_sensitive(true);
-        headers.insert(AUTHORIZATION, bearer);
+        value.set_sensitive(true);
+        headers.insert(HeaderName::from_static(name), value);
     }
     let mut builder = Client::builder()
         .user_agent(concat!("lisa/", env!("CARGO_PKG_VERSION")))
@@ -297,8 +336,8 @@ fn explanation(body: &[u8]) -> (Option<String>, bool) {
     // Gemini's compatible address wraps its errors in a list.
     let json = json.get(0).unwrap_or(&json);
     let error = json.get("error").filter(|error| !error.is_null()).unwrap_or(json);
-    let said = assemble::said(error).unwrap_or_else(|| ipc::text::one_line(&text, SAID_CHARS_MAX));
-    ((!said.is_empty()).then_some(said), assemble::is_spent(error))
+    let said = reading::said(error).unwrap_or_else(|| ipc::text::one_line(&text, SAID_CHARS_MAX));
+    ((!said.is_empty()).then_some(said), reading::is_spent(error))
 }
 
 /// Where a redirect points, without a query.
