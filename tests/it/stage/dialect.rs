@@ -156,7 +156,7 @@ impl Dialect {
                     .map(|(name, input)| json!({"function": {"name": name, "arguments": input}}))
                     .collect();
                 let message = json!({"role": "assistant", "content": "", "tool_calls": calls});
-                self.event(&json!({"message": message, "done": false})) + &self.end("")
+                self.event(&json!({"message": message, "done": false})) + &self.end("", None)
             }
         }
     }
