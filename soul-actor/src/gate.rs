@@ -73,7 +73,26 @@ pub(crate) fn pass(gates: &Gates, standing: Standing, inserted: usize) -> Result
     ))
 }
 
-/// What the gates say to a person or to her, in one sentence.
+/// What the gates say to a person, in one sentence.
+pub(crate) fn told_to_person(gates: &Gates, standing: Standing) -> String {
+    match (room(gates, standing), standing.weight) {
+        (Ok(room), _) => format!(
+            "a change of who she is may insert {room} characters; {} of {} are left today",
+            gates.writes_a_day.saturating_sub(standing.written_today),
+            gates.writes_a_day
+        ),
+        (Err(_), Some(weight)) if weight < gates.refuse_below => format!(
+            "she may not change who she is while her ratings weigh less than {}; her journal stays open",
+            gates.refuse_below
+        ),
+        (Err(_), _) => format!(
+            "she has changed herself {} today, as often as she may; tomorrow she may again",
+            times(standing.written_today)
+        ),
+    }
+}
+
+/// What the gates say to her, in one sentence.
 pub(crate) fn sentence(gates: &Gates, standing: Standing) -> String {
     match room(gates, standing) {
         Ok(room) => format!(
@@ -142,6 +161,21 @@ mod tests {
         check(Some(0.59), 0, 301, Some("weigh 0.59"));
         check(Some(0.6), 0, 800, None);
         check(Some(1.0), 0, 801, Some("801"));
+    }
+
+    #[test]
+    fn a_person_is_told_about_her_and_she_about_herself() {
+        let gates = Gates::default();
+        let standing = |weight, written_today| Standing { weight, written_today };
+        let check = |standing: Standing, hers: &str, persons: &str| {
+            assert!(sentence(&gates, standing).contains(hers), "{}", sentence(&gates, standing));
+            let told = told_to_person(&gates, standing);
+            assert!(told.contains(persons) && !told.contains("you "), "{told}");
+        };
+        check(standing(None, 1), "2 of 3 are left", "2 of 3 are left");
+        check(standing(Some(0.5), 0), "300 characters", "300 characters");
+        check(standing(Some(0.2), 0), "you may not change", "less than 0.35");
+        check(standing(None, 3), "you have changed yourself", "she has changed herself 3 times");
     }
 
     #[test]

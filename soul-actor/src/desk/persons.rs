@@ -90,7 +90,11 @@ impl Desk {
             }
         };
         let standing = self.standing_today(now)?;
-        Ok(Reply::Rated { weight: standing.weight, gate: gate::sentence(&self.gates, standing), written })
+        Ok(Reply::Rated {
+            weight: standing.weight,
+            gate: gate::told_to_person(&self.gates, standing),
+            written,
+        })
     }
 
     fn ready_for_person(&mut self) -> Result<(), NotWritten> {
