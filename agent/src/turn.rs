@@ -73,7 +73,7 @@ mod tests {
     use crate::provider::Usage;
 
     #[test]
-    fn every_answer_leads_somewhere() {
+    fn g1_g2_g3_every_answer_leads_somewhere() {
         let call =
             Block::ToolUse { id: "a".into(), name: "t".into(), input: Input::Object(serde_json::Map::new()) };
         let check =

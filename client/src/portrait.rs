@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn she_fits_on_one_screen() {
+    fn su1_su3_she_fits_on_one_screen() {
         assert_eq!(
             portrait(&sample()),
             "\

@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn dr1_only_given_fields_change_and_birth_and_strangers_stay() {
+    fn dr1_h5_only_given_fields_change_and_birth_and_strangers_stay() {
         let old = "# Learn Rust\n\nactionable: no\nclosed: yes\nborn: 2020-01-01T00:00:00.000Z\nmood: calm\n\n## why\nold\n\n## notes\nkept\n";
         let change = DesireChange { actionable: Some(true), ..Default::default() };
         let sheet = change

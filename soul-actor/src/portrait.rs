@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn t32_strays_are_left_out_and_progress_is_no_desire() {
+    fn a3_t32_strays_are_left_out_and_progress_is_no_desire() {
         let root = soul(&[
             ("desires/learn-rust.md", b"# Learn Rust\n\nactionable: yes\n\n## why\ncalm\n"),
             ("desires/learn-rust.progress.md", b"# progress: learn-rust\n\n## 2026-01-01T00:00:00Z\n\none\n"),

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn sl3_new_names_are_tidied_and_every_script_is_equal() {
+    fn sl3_sl4_new_names_are_tidied_and_every_script_is_equal() {
         let check = |name: &str, tidy: &str| assert_eq!(Slug::tidy(name).unwrap().as_str(), tidy);
         check("Learn Rust!", "learn-rust");
         check("  a  --  b  ", "a-b");

@@ -84,7 +84,7 @@ fn s1_one_command_reaches_a_prompt_on_a_fresh_machine() {
 }
 
 #[test]
-fn t38_the_prompt_is_the_same_bytes_while_nothing_changes() {
+fn t38_se7_the_prompt_is_the_same_bytes_while_nothing_changes() {
     let world = World::new();
     world.up_and_born();
     let mut chat = world.chat();

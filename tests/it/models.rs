@@ -28,7 +28,7 @@ fn said(reply: &crate::stage::Reply) -> &str {
 }
 
 #[test]
-fn s7_a_model_that_streams_is_heard_and_calls_real_tools() {
+fn s7_g12_g14_a_model_that_streams_is_heard_and_calls_real_tools() {
     let (reply, model, world) = ask(|request, _| {
         if request["messages"].as_array().unwrap().iter().any(|message| message["role"] == "tool") {
             return Answer::Says("I hum now. 你好 🌍".into());
@@ -88,7 +88,7 @@ fn birth_b1_b2_two_failures_leave_no_self_and_the_next_word_tries_again() {
 }
 
 #[test]
-fn c7_17_a_stream_that_ends_in_the_middle_is_an_error_and_no_answer() {
+fn c7_17_g9_a_stream_that_ends_in_the_middle_is_an_error_and_no_answer() {
     let (reply, _, world) = ask(|_, _| Answer::DiesAfter("I will now tell you the".into()));
     let why = said(&reply).to_owned();
     assert!(why.contains("openai/play"), "{why}");
@@ -152,7 +152,7 @@ fn g15_a_tool_that_does_not_exist_and_input_that_does_not_fit_are_told_and_the_t
 }
 
 #[test]
-fn a_cancel_ends_the_turn_and_the_session_goes_on() {
+fn g8_a_cancel_ends_the_turn_and_the_session_goes_on() {
     let model = Model::start(|_, number| match number {
         0 => Answer::HangsAfter("well ".into()),
         _ => Answer::Says("yes".into()),
@@ -166,4 +166,29 @@ fn a_cancel_ends_the_turn_and_the_session_goes_on() {
     chat.tell("session/cancel", json!({"sessionId": session}));
     assert_eq!(chat.finish(prompt).outcome.unwrap()["stopReason"], "cancelled");
     assert_eq!(chat.say(&session, "hello?").text, "yes");
+}
+
+#[test]
+fn g4_g5_g6_an_answer_of_nothing_is_said_and_not_kept_and_the_next_turn_is_in_order() {
+    let model = Model::start(|_, number| match number {
+        0 => Answer::Says(String::new()),
+        _ => Answer::Says("yes".into()),
+    });
+    let world = World::configured(&model.config());
+    world.up_and_born();
+    let mut chat = world.chat();
+    let session = chat.new_session();
+    let nothing = chat.say(&session, "hello");
+    assert!(nothing.outcome.is_ok() && nothing.notes.contains("answered nothing"), "{nothing:?}");
+    let said = |world: &World| -> Vec<serde_json::Value> {
+        let lines = world.sessions().into_iter().flatten();
+        lines.filter(|line| line["message"]["role"] == "assistant").collect()
+    };
+    assert_eq!(said(&world), Vec::<serde_json::Value>::new());
+    assert_eq!(chat.say(&session, "hello?").text, "yes");
+    assert_eq!(said(&world).len(), 1);
+    let last = model.requests().pop().unwrap();
+    let roles: Vec<_> =
+        last["messages"].as_array().unwrap().iter().filter_map(|m| m["role"].as_str()).collect();
+    assert!(!roles.contains(&"assistant") && roles.last() == Some(&"user"), "{roles:?}");
 }

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_is_read_back_also_behind_a_torn_line() {
+    fn se1_se4_what_is_appended_is_read_back_also_behind_a_torn_line() {
         use std::io::Write as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.jsonl");
@@ -222,7 +222,7 @@ mod tests {
         append(&path, &message("你好"), true).unwrap();
         OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"type\":\"mess").unwrap();
         append(&path, &message("after"), false).unwrap();
-        assert_eq!(read(&path, "s").unwrap()[1..], [message("你好"), message("after")]);
+        assert_eq!(read(&path, "s").unwrap(), [Entry::Session(header()), message("你好"), message("after")]);
     }
 
     #[test]
