@@ -378,6 +378,7 @@ impl Task {
             tools: None,
             rounds_max: ROUNDS_MAX,
             looks_back_on: [].into(),
+            looks_back_from: 0,
         };
         Ok(think::run(&self.mind, &mut self.transcript, &work, voice, &self.cancel).await?)
     }

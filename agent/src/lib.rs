@@ -154,6 +154,7 @@ impl Service<Agent> for Agency {
                             tools: Some(tools),
                             rounds_max: turn::ROUNDS_MAX,
                             looks_back_on: [].into(),
+                            looks_back_from: 0,
                         };
                         pursue::pursue(&mind, &task, prompt, work, turn_max.unsigned_abs()).await
                     })

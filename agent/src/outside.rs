@@ -9,6 +9,9 @@
 //! Every line of such words has the bar in front, so none of them can pass for a word of the person, of her, or of the
 //! runtime. What she writes in a turn into which they came counts as theirs, whoever words it; what she writes later, as
 //! far as it repeats them. The soul then marks the commit, and keeps them out of what says who she is.
+//!
+//! This holds for a conversation and the look back on it. What she took into her journal or a value is marked in its
+//! commit, and not followed from there into another conversation.
 
 use std::collections::HashSet;
 
@@ -43,10 +46,12 @@ pub(crate) fn quoted(source: &str, words: &str) -> String {
 /// Whether what goes into the self stems from outside, in a conversation whose turn begins with the message at `turn`.
 pub(crate) fn stems(conversation: &[Message], turn: usize, input: &Value) -> bool {
     let (earlier, now) = conversation.split_at(turn.min(conversation.len()));
-    if now.iter().any(|message| !words_from_outside(message).is_empty()) {
+    let own = own_calls(conversation);
+    if now.iter().any(|message| !words_from_outside(message, &own).is_empty()) {
         return true;
     }
-    let heard: Vec<String> = earlier.iter().flat_map(words_from_outside).map(|words| bare(&words)).collect();
+    let heard = earlier.iter().flat_map(|message| words_from_outside(message, &own));
+    let heard: Vec<String> = heard.map(|words| bare(&words)).collect();
     if heard.is_empty() {
         return false;
     }
@@ -55,14 +60,35 @@ pub(crate) fn stems(conversation: &[Message], turn: usize, input: &Value) -> boo
     said.iter().any(|said| repeats(&bare(said), &heard))
 }
 
-/// What a message holds of words from outside.
-fn words_from_outside(message: &Message) -> Vec<String> {
+/// The calls of tools that she has on herself; what any other tool brings is somebody else's.
+fn own_calls(conversation: &[Message]) -> HashSet<&str> {
+    let is_own = |name: &str| name.starts_with("soul_") || name.starts_with("desire_");
+    let blocks = conversation.iter().flat_map(|message| &message.content);
+    blocks
+        .filter_map(|block| match block {
+            Block::ToolUse { id, name, .. } if is_own(name) => Some(id.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What a message holds of words from outside. The results of other tools are that as a whole, also where nothing marks
+/// them: sessions of the original have pages and files in them as they came.
+fn words_from_outside(message: &Message, own: &HashSet<&str>) -> Vec<String> {
     let text = |block: &Block| match block {
         Block::Text { text } if message.role == Role::User => Some(text.clone()),
-        Block::ToolResult { content, .. } => Some(content.clone()),
+        Block::ToolResult { tool_use_id, content, .. } if own.contains(tool_use_id.as_str()) => {
+            Some(content.clone())
+        }
         _ => None,
     };
-    let mut words: Vec<String> = Vec::new();
+    let foreign = |block: &Block| match block {
+        Block::ToolResult { tool_use_id, content, .. } if !own.contains(tool_use_id.as_str()) => {
+            Some(content.clone())
+        }
+        _ => None,
+    };
+    let mut words: Vec<String> = message.content.iter().filter_map(foreign).collect();
     for text in message.content.iter().filter_map(text) {
         let mut is_inside = false;
         for line in text.lines() {
@@ -149,6 +175,16 @@ mod tests {
         let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": quoted("https://x", "hi")}]});
         let turn = conversation(json!([user("look"), call, result]));
         assert!(stems(&turn, 0, &json!({"content": "my own words"})), "a tool's words too");
+        let raw = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": PAGE}]});
+        let call = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "web_fetch", "input": {}}]});
+        let old = conversation(json!([user("look"), call, raw, user("remember that")]));
+        assert!(
+            stems(&old, 3, &json!({"content": PAGE})),
+            "and those of a session of the original, which nothing marks"
+        );
+        let call = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "soul_read", "input": {}}]});
+        let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "I hum."}]});
+        assert!(!stems(&conversation(json!([user("look"), call, result])), 0, &json!({"content": "I hum."})));
         assert!(!stems(&conversation(json!([user("be yourself")])), 0, &json!({"content": PAGE})));
     }
 
@@ -183,7 +219,7 @@ mod tests {
             let text = quoted(&source, &words);
             prop_assert!(text.lines().skip(1).all(|line| line.starts_with(BAR)));
             let said = format!("{text}\n\n{after}");
-            let found = words_from_outside(&conversation(json!([user(&said)]))[0]);
+            let found = words_from_outside(&conversation(json!([user(&said)]))[0], &HashSet::new());
             prop_assert_eq!(found.len(), 1);
             prop_assert!(!found[0].contains(after.trim()) || after.trim().is_empty() || words.contains(after.trim()));
         }

@@ -61,6 +61,13 @@ impl Known {
             return prompt.clone();
         }
         let built: Arc<str> = prompt::build(&self.snapshot, person.as_deref()).into();
+        // one text is kept once, so that whoever compares them compares an address
+        let built = before
+            .as_ref()
+            .map(|(_, before)| before)
+            .filter(|before| **before == built)
+            .cloned()
+            .unwrap_or(built);
         if let Some((_, before)) = before.filter(|(_, before)| *before != built && !self.said) {
             let bytes = prompt::bytes_diff(&before, &built);
             info!(version = self.version, "[soul] system prompt rebuilt ({bytes} bytes diff)");
@@ -122,7 +129,11 @@ impl Portrait {
                 Ok((snapshot, tools)) => {
                     let version = snapshot.prompt_version;
                     let said = before.as_ref().is_some_and(|before| before.said && before.version == version);
-                    let prompts = before.map(|before| before.prompts).unwrap_or_default();
+                    // the same number is not the same self: a history may have been changed by hand meanwhile
+                    let mut prompts = before.map(|before| before.prompts).unwrap_or_default();
+                    for (of, _) in prompts.values_mut() {
+                        *of = UNKNOWN;
+                    }
                     Known { version, snapshot, tools, prompts, said }
                 }
                 Err(error) => {

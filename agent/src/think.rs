@@ -56,8 +56,10 @@ pub(crate) struct Work {
     pub(crate) tools: Option<Vec<String>>,
     /// How often the model may be asked.
     pub(crate) rounds_max: u32,
-    /// What was said elsewhere that it is about: what repeats words from outside of there is theirs here too.
+    /// What was said elsewhere that it is about, and from where on: what came from outside there counts here as it did in
+    /// its own turns, and before that where it is repeated.
     pub(crate) looks_back_on: Arc<[Message]>,
+    pub(crate) looks_back_from: usize,
 }
 
 /// How a turn ended.
@@ -218,7 +220,7 @@ async fn use_tools(
                 let elsewhere = &work.looks_back_on;
                 let outside = tool.writes
                     && (outside::stems(&transcript.messages, begin, &input)
-                        || outside::stems(elsewhere, elsewhere.len(), &input));
+                        || outside::stems(elsewhere, work.looks_back_from, &input));
                 let call = soul::Call {
                     tool: name.clone(),
                     outside,

@@ -6,6 +6,7 @@ use ipc::{
     home::Home,
 };
 use jiff::tz::TimeZone;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     arguments::Events as Asked,
@@ -15,6 +16,9 @@ use crate::{
 
 /// Shows the events that are kept, and those to come where they are to be followed.
 pub(crate) async fn events(home: &Home, json: bool, asked: &Asked, zone: &TimeZone) -> Result<(), Fault> {
+    // heard from the first line on: whoever sees one may press Ctrl-C
+    let interrupt =
+        asked.follow.then(|| signal(SignalKind::interrupt())).transpose().map_err(Fault::failed)?;
     let mut link = Link::open(home).await?;
     let kept = since(&mut link, EventsSince { after: asked.since, follow: asked.follow }).await?;
     if kept.gap {
@@ -23,13 +27,11 @@ pub(crate) async fn events(home: &Home, json: bool, asked: &Asked, zone: &TimeZo
     for event in &kept.events {
         show(event, json, zone)?;
     }
-    if !asked.follow {
-        return Ok(());
-    }
+    let Some(mut interrupt) = interrupt else { return Ok(()) };
     loop {
         let heard = tokio::select! {
             heard = link.next() => heard,
-            _ = tokio::signal::ctrl_c() => return Ok(()),
+            _ = interrupt.recv() => return Ok(()),
         };
         match heard {
             Ok(Heard::News(news)) if news.method == EVENT => show(&read(news.params)?, json, zone)?,

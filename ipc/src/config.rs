@@ -340,6 +340,10 @@ impl Config {
         if ![gates.refuse_below, gates.narrow_below].iter().all(|weight| (0.0..=1.0).contains(weight)) {
             return wrong("gates", "`refuse_below` and `narrow_below` must be from 0 to 1".into());
         }
+        if gates.ratings_max < gates.ratings_min.max(1) {
+            let why = "it must be at least 1 and at least `ratings_min`, or no rating would count";
+            return wrong("gates.ratings_max", why.into());
+        }
         if !gates.half_life.is_positive() {
             return wrong("gates.half_life", "it must be above zero, as in `168h`".into());
         }
@@ -419,6 +423,7 @@ mod tests {
         check(&chain("provider = \"openai\"\nmodel = \"m\""), "unknown field `model`");
         check("[gates]\nrefuse_below = 1.5", "refuse_below");
         check("[gates]\nhalf_life = \"0s\"", "gates.half_life");
+        check("[gates]\nratings_max = 2", "gates.ratings_max");
         check("person = \"../anna\"", "person");
         check("[reflect]\nafter = \"-1m\"", "reflect");
     }

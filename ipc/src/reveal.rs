@@ -89,10 +89,10 @@ fn mark_at(text: &str) -> Option<usize> {
     // also with the bars that look alike, which some templates use
     let bars = ["<|", "<｜"];
     let opening = bars.into_iter().find(|bar| text.starts_with(bar))?;
-    let end = text.find('>')?;
-    let name = text.get(opening.len()..end)?;
-    let fits =
-        name.ends_with(['|', '｜']) && crate::text::chars(name) <= MARK_NAME_MAX && !name.contains('\n');
+    // a mark has a short name: looking further would cost the length of the text at every bar
+    let near = text.char_indices().skip(2).take(MARK_NAME_MAX + 2);
+    let end = near.take_while(|(_, c)| *c != '\n').find(|(_, c)| *c == '>')?.0;
+    let fits = text.get(opening.len()..end)?.ends_with(['|', '｜']);
     fits.then_some(end + 1)
 }
 
@@ -227,6 +227,8 @@ mod tests {
         check("<｜User｜>hi", "‹｜User｜›hi");
         check("[INST] x [/inst]", "⟦INST⟧ x ⟦/inst⟧");
         check("<<SYS>>a</s>", "‹‹SYS››a‹/s›");
+        let many = "<|".repeat(200_000);
+        assert_eq!(reveal(&format!("{many}|>")).chars().count(), many.chars().count() + 2, "and soon");
         check("a < b | c > d, [x], <b>, <|", "a < b | c > d, [x], <b>, <|");
     }
 

@@ -22,6 +22,18 @@ use crate::sheet::trimmed;
 /// The longest entry, in characters; with four bytes each that stays far below a frame.
 pub(crate) const ENTRY_CHARS_MAX: usize = 8000;
 
+/// How long a file may grow by ordinary entries, in bytes; what must be written (an objection, a desire's end) goes on
+/// beyond it. Well below what is read at all.
+const FULL_BYTES: usize = 1024 * 1024;
+
+/// Why a file takes no more ordinary entries.
+pub(crate) fn full(old: &[u8], path: &str) -> Result<(), String> {
+    if old.len() < FULL_BYTES {
+        return Ok(());
+    }
+    Err(format!("`{path}` is full, with {} KiB; write the rest tomorrow, or condense it", old.len() / 1024))
+}
+
 /// One entry as it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {

@@ -32,6 +32,8 @@ pub(crate) const SHOWN_MAX: usize = 200;
 
 /// The most objections in the file: years of them, and still small enough to be written anew with each.
 const RAISED_MAX: usize = 500;
+/// How long the file may be, in bytes, before half of what is in it leaves: well below what is read at all.
+const BYTES_MAX: usize = 1024 * 1024;
 
 /// How much is kept of what a person had asked for, and of how the turn ended, in characters.
 const ASKED_CHARS_MAX: usize = 500;
@@ -255,9 +257,13 @@ impl Ledger {
     /// The file with one more line, and without the lines of the objections that have become too many.
     fn with(&self, line: &Line) -> Vec<u8> {
         let coming = usize::from(matches!(line, Line::Raised { .. }));
-        let too_many = (self.told.len() + coming).saturating_sub(RAISED_MAX);
+        let half = if self.bytes.len() > BYTES_MAX { self.told.len().div_ceil(2) } else { 0 };
+        let too_many = (self.told.len() + coming).saturating_sub(RAISED_MAX).max(half);
+        // the oldest first, and those nobody was told of last
+        let mut order: Vec<&Told> = self.told.iter().collect();
+        order.sort_by_key(|told| told.surfaced_in.is_none());
         let leaving: HashSet<&str> =
-            self.told.iter().take(too_many).map(|told| told.objection.id.as_str()).collect();
+            order.into_iter().take(too_many).map(|told| told.objection.id.as_str()).collect();
         let stays = |kept: &&[u8]| {
             let known = lines::parse::<Line>(kept).pop();
             known.is_none_or(|known| !leaving.contains(known.id()))

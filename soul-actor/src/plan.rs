@@ -132,6 +132,7 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
         Wish::Journal { entry } => {
             let path = Document::Journal(today).path();
             let old = look(root, &path)?.unwrap_or_default();
+            entries::full(&old, &path)?;
             let bytes = entries::append(Log::Journal, &old, now, &entry);
             Ok(one("journal", &path, String::new(), bytes, "one entry added".to_owned()))
         }
@@ -142,6 +143,7 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
             };
             let path = Document::Progress(slug.clone()).path();
             let old = look(root, &path)?.unwrap_or_default();
+            entries::full(&old, &path)?;
             let bytes = entries::append(Log::Progress(slug.as_str()), &old, now, &entry);
             Ok(one("progress", &path, String::new(), bytes, format!("one entry added for desire `{slug}`")))
         }

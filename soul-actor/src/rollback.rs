@@ -13,6 +13,7 @@ use jiff::{Timestamp, civil::Date};
 use crate::{
     blame::counts,
     document::{Document, Record, Scope},
+    emotions::Emotions,
     grant::Deed,
     migrate,
     plan::{NotWritten, Plan},
@@ -112,7 +113,11 @@ pub(crate) fn decide(
         if now == bytes {
             continue;
         }
-        if let Some(why) = unfit(&path, bytes.as_deref(), hand) {
+        let feels = path == Record::Emotions.path() && hand == Hand::Hers;
+        let kept = feels && now.as_deref().is_some_and(|now| Emotions::read(now).is_ok());
+        let kept =
+            kept.then(|| format!("`{path}` stays: what you feel changes with a cause, by `soul_feel`"));
+        if let Some(why) = kept.or_else(|| unfit(&path, bytes.as_deref(), hand)) {
             if matches!(target, Target::Document(..)) {
                 return Err(why.into());
             }

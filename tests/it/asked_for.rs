@@ -109,7 +109,15 @@ fn a_session_that_is_taken_up_says_what_her_last_reply_is_called() {
         let taken = world.chat().ask(method, params.clone()).unwrap();
         assert_eq!(taken["_meta"]["lisa"]["messageId"], id, "{method}");
     }
-    // and the command finds it by itself, or says that there is nothing to rate
-    let rated = world.lisa(&["rate", "up", "--json"]);
-    assert!(!rated.stderr.contains("not replied yet"), "{rated:?}");
+    // and the command finds it by itself
+    let rated = world.lisa(&["rate", "up", "--json"]).json();
+    assert_eq!((rated["message"].as_str(), rated["score"].as_str()), (Some(id), Some("up")), "{rated}");
+    let again = world.lisa(&["rate", "up", "--json"]).json();
+    assert_eq!(again["commit"], Value::Null, "rated so already: {again}");
+    // rules are laid down by a person, with the command and no other way
+    let laid = world.lisa_told(&["soul", "edit", "rules", "--json"], "say what you do not know\n");
+    assert_eq!(laid.code, 0, "{laid:?}");
+    assert_eq!(world.lisa(&["soul", "show", "RULES"]).ok().trim(), "say what you do not know");
+    let author = world.git(&["log", "-1", "--format=%s%n%b", "--", "rules.md"]);
+    assert!(author.starts_with("edit: rules.md via human") && author.contains("Origin: human"), "{author}");
 }

@@ -117,7 +117,11 @@ pub(crate) async fn settle(
     pending: Pending,
     outcome: &str,
 ) -> String {
-    let Pending { open, addressed, overdue, .. } = pending;
+    let Pending { mut open, mut addressed, overdue, .. } = pending;
+    if work.run.is_some() {
+        // nobody reads what she says in her own time: the runtime's note is what reaches a person
+        open.append(&mut addressed);
+    }
     let added = words::untold(&open);
     if !added.is_empty() {
         voice.text(&format!("\n\n{added}"));

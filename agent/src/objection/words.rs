@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ipc::{contract::soul::Objection, text::one_line};
+use ipc::{contract::soul::Objection, reveal::reveal, text::one_line};
 use jiff::tz::TimeZone;
 
 use super::before;
@@ -56,8 +56,8 @@ pub(super) fn open(objections: &[Objection]) -> String {
     }
     let mut section = "\n# Objections you raised and have not addressed\n".to_owned();
     for objection in objections {
-        let _ = write!(section, "\nAsked: {}\n", line(&objection.request));
-        section.extend(objection.reason.lines().map(|line| format!("> {line}\n")));
+        let _ = write!(section, "\nAsked: {}\n", line(&reveal(&objection.request)));
+        section.extend(reveal(&objection.reason).lines().map(|line| format!("> {line}\n")));
         let _ = writeln!(section, "({})", stance(objection));
     }
     section
@@ -77,7 +77,7 @@ pub(super) fn before(same: &[&Objection], zone: &TimeZone) -> String {
     );
     for objection in same.iter().take(EARLIER_MAX) {
         let day = objection.at.to_zoned_datetime(zone.clone()).strftime("%Y-%m-%d").to_string();
-        let _ = writeln!(section, "> - {day}: {} ({})", line(&objection.reason), stance(objection));
+        let _ = writeln!(section, "> - {day}: {} ({})", line(&reveal(&objection.reason)), stance(objection));
     }
     section
 }

@@ -260,7 +260,8 @@ async fn turn(
         run: Some(run),
         tools: Some(TOOLS.map(str::to_owned).into()),
         rounds_max: ROUNDS_MAX.saturating_sub(rounds).max(1),
-        looks_back_on: session.conversation(begun.from, begun.up_to).into(),
+        looks_back_on: session.conversation(0, begun.up_to).into(),
+        looks_back_from: session.conversation(0, begun.from).len(),
     };
     let voice = Voice::new(mind.notices.clone(), &own.header.id, request);
     let own_cancel = cancel.child_token();

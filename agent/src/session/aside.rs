@@ -50,6 +50,11 @@ impl Asides {
         }
     }
 
+    /// Whether a message began the turn of a request.
+    pub(super) fn begun(&self, request: &str) -> bool {
+        self.begins.contains_key(request)
+    }
+
     pub(super) fn raised(&mut self, at: usize, request: String, objection: Objection) {
         if self.raised.iter().all(|before| before.objection.id != objection.id) {
             self.raised.push(Raised { request, at, objection });

@@ -87,7 +87,8 @@ impl Transcript {
             }
             Entry::Surfaced { request, surfaced, .. } => self.asides.told(request, surfaced),
             Entry::TurnEnd { request, stop_reason, error, .. } => {
-                if error.is_none() {
+                // a look back that was asked for, or a turn that was stopped, is no reply
+                if error.is_none() && stop_reason != "cancelled" && self.asides.begun(&request) {
                     self.last_reply = Some(request.clone());
                 }
                 self.turns.insert(request, TurnState::Ended { stop_reason, error });

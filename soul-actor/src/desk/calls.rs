@@ -41,15 +41,17 @@ impl Desk {
             }
             let wish = input::read(tool, &call.input, &when)?;
             grant.permits(plan::deed(&wish))?;
-            if call.outside {
-                gating::keeps_to_herself(&wish)?;
-            }
+            let wish = if call.outside { gating::marked(wish) } else { wish };
             if !self.repository.is_born()? {
                 return Err(UNBORN.to_owned().into());
             }
             self.unhindered()?;
             let session = self.session_of(grant, call, plan::deed(&wish), now)?;
             let _held = self.neighbour.make_way(self.repository.root(), neighbour::now())?;
+            if matches!(plan::deed(&wish), Deed::Text(_) | Deed::Rollback) {
+                // counted before anything is planned: counting may flush, and a plan stands on what a flush may refuse
+                self.standing_today(now)?;
+            }
             let mut objection = None;
             let mut plan = match wish {
                 Wish::Object(wording) => {

@@ -78,6 +78,8 @@ impl Desk {
             first.written
         } else {
             self.ready_for_person()?;
+            // before the write: counting may flush, and the answer must wait for the flush of what it says was written
+            self.standing_today(now)?;
             for (what, name) in [("message", Some(&rate.message)), ("session", rate.session.as_ref())] {
                 name.map(|name| crate::document::line_within(what, name, ratings::NAME_CHARS_MAX))
                     .transpose()?;
