@@ -256,7 +256,7 @@ impl<D: Dialect> Remote<D> {
             | Fault::TooLarge { .. }
             | Fault::Unusable { .. } => return fault,
         };
-        *said = said.replace(key, "(the key)");
+        *said = without(said, key);
         fault
     }
 }
@@ -338,6 +338,20 @@ fn explanation(body: &[u8]) -> (Option<String>, bool) {
     let error = json.get("error").filter(|error| !error.is_null()).unwrap_or(json);
     let said = reading::said(error).unwrap_or_else(|| ipc::text::one_line(&text, SAID_CHARS_MAX));
     ((!said.is_empty()).then_some(said), reading::is_spent(error))
+}
+
+/// A server's words without the key, also where they were cut in the middle of it.
+fn without(said: &str, key: &str) -> String {
+    const SHOWN: &str = "(the key)";
+    let said = said.replace(key, SHOWN);
+    let whole = said.trim_end_matches('…');
+    // fewer of its letters than these say nothing about it
+    let begun =
+        (4..key.len()).rev().filter_map(|length| key.get(..length)).find(|begun| whole.ends_with(begun));
+    match begun.and_then(|begun| whole.strip_suffix(begun)) {
+        Some(before) => format!("{before}{SHOWN}…"),
+        None => said,
+    }
 }
 
 /// Where a redirect points, without a query.

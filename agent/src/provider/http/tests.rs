@@ -447,3 +447,16 @@ async fn a_key_that_anthropic_does_not_accept_is_named_by_its_variable() {
         ask(&anthropic(&server, &[("ANTHROPIC_API_KEY", "sk-geheim")])).await.1.unwrap_err().to_string();
     assert!(said.contains("`ANTHROPIC_API_KEY`") && said.contains("invalid x-api-key (the key)"), "{said}");
 }
+
+#[test]
+fn a_key_that_a_server_repeats_is_not_passed_on_also_where_its_words_were_cut() {
+    let key = "sk-1234567890abcdef";
+    let check = |said: &str, shown: &str| assert_eq!(super::without(said, key), shown);
+    check("bad key sk-1234567890abcdef!", "bad key (the key)!");
+    check("bad key sk-1234567890abcdef", "bad key (the key)");
+    check("bad key sk-12345678…", "bad key (the key)…");
+    check("bad key sk-12345678", "bad key (the key)…");
+    check("钥匙不对：sk-1…", "钥匙不对：(the key)…");
+    check("no such model", "no such model");
+    check("a risk", "a risk");
+}
