@@ -118,6 +118,7 @@ pub(crate) fn whereabouts() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::members::any_json;
     use proptest::prelude::*;
 
     #[test]
@@ -156,26 +157,10 @@ mod tests {
         );
     }
 
-    fn json() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![
-            Just(Value::Null),
-            any::<bool>().prop_map(Value::from),
-            any::<i64>().prop_map(Value::from),
-            any::<String>().prop_map(Value::from),
-        ];
-        leaf.prop_recursive(3, 24, 4, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                prop::collection::vec((any::<String>(), inner), 0..4)
-                    .prop_map(|members| Value::Object(members.into_iter().collect())),
-            ]
-        })
-    }
-
     proptest! {
         #[test]
         fn whatever_others_keep_in_a_seed_survives_a_stamp_byte_for_byte(
-            mut members in prop::collection::vec((any::<String>(), json()), 0..6),
+            mut members in prop::collection::vec((any::<String>(), any_json()), 0..6),
             pretty in any::<bool>(),
             (before, behind) in ("[ \\n\\t\\r]{0,3}", "[ \\n\\t\\r]{0,3}"),
             known in prop::option::of((0..6_usize, 0..9_u64)),

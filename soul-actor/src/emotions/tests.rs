@@ -1,6 +1,7 @@
 //! What she feels: how it fades, adds up and is written, and what is refused.
 
 use super::*;
+use crate::members::any_json;
 use proptest::prelude::*;
 
 const NOW: &str = "2026-11-30T12:00:00.000Z";
@@ -246,28 +247,12 @@ fn she_reads_the_values_of_now_and_the_causes() {
     assert!(nothing.contains("(nothing yet)") && nothing.contains("(no change yet)"), "{nothing}");
 }
 
-fn json_value() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<String>().prop_map(Value::from),
-    ];
-    leaf.prop_recursive(3, 24, 4, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::vec((any::<String>(), inner), 0..4)
-                .prop_map(|members| Value::Object(members.into_iter().collect())),
-        ]
-    })
-}
-
 proptest! {
     #[test]
     fn whatever_others_keep_survives_and_whatever_she_says_reads_back(
-        strangers in prop::collection::vec((any::<String>(), json_value()), 0..5),
+        strangers in prop::collection::vec((any::<String>(), any_json()), 0..5),
         known in prop::collection::vec((any::<String>(), -1.0..1.0_f64), 0..5),
-        events in prop::collection::vec(json_value(), 0..4),
+        events in prop::collection::vec(any_json(), 0..4),
         (named, said) in (any::<String>(), any::<String>()),
         delta in -1.0..1.0_f64,
         pretty in any::<bool>(),
