@@ -24,6 +24,7 @@ mod reflect;
 mod session;
 mod setup;
 mod think;
+mod tools;
 mod turn;
 mod voice;
 
@@ -52,7 +53,9 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{acp::Desk, mind::Mind, once::Once, portrait::Portrait, session::Catalog, think::Work};
+use crate::{
+    acp::Desk, mind::Mind, once::Once, portrait::Portrait, session::Catalog, think::Work, tools::Toolbox,
+};
 
 /// Thinks until it is told to stop.
 pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
@@ -69,6 +72,7 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
         provider: chosen.provider,
         soul,
         portrait: Portrait::unknown(),
+        toolbox: Toolbox::with_own(),
         catalog: Catalog::at(home.sessions()),
         notices: notices.clone(),
         clock: Timestamp::now,

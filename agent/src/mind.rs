@@ -18,6 +18,7 @@ use crate::{
     portrait::Portrait,
     provider::Provider,
     session::{Catalog, Header, Kind},
+    tools::Toolbox,
 };
 
 /// Made once a life.
@@ -25,6 +26,8 @@ pub(crate) struct Mind {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) soul: Client<Soul>,
     pub(crate) portrait: Portrait,
+    /// The tools she has beside the soul's.
+    pub(crate) toolbox: Toolbox,
     pub(crate) catalog: Catalog,
     pub(crate) notices: Notices<Agent>,
     pub(crate) clock: fn() -> Timestamp,

@@ -18,7 +18,10 @@ use std::collections::HashSet;
 use ipc::{reveal::reveal, text::one_line};
 use serde_json::Value;
 
-use crate::provider::{Block, Message, Role};
+use crate::{
+    provider::{Block, Message, Role},
+    tools::is_own,
+};
 
 const HEAD: &str = "[outside: ";
 const BAR: &str = "| ";
@@ -62,7 +65,6 @@ pub(crate) fn stems(conversation: &[Message], turn: usize, input: &Value) -> boo
 
 /// The calls of tools that she has on herself; what any other tool brings is somebody else's.
 fn own_calls(conversation: &[Message]) -> HashSet<&str> {
-    let is_own = |name: &str| name.starts_with("soul_") || name.starts_with("desire_");
     let blocks = conversation.iter().flat_map(|message| &message.content);
     blocks
         .filter_map(|block| match block {

@@ -7,41 +7,32 @@
 //! ```
 //!
 //! A call is written down before it runs. Its id in the soul is made of the turn's id and the call's, so that a life that
-//! takes up a turn another one left can ask for the same call again and get the first outcome: nothing runs twice.
+//! takes up a turn another one left can ask for the same call again and get the first outcome: nothing runs twice
+//! (`tools`).
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use ipc::{
     acp::StopReason,
-    client::{AskError, Patience},
-    contract::{
-        agent::ToolRun,
-        soul::{self, Called, Reply, RunToken, ToolSpec},
-    },
-    digest::sha256_hex,
+    contract::{agent::ToolRun, soul::RunToken},
     id::RequestId,
-    reveal::reveal,
-    text::one_line,
 };
-use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::info;
 
 use crate::{
     conversation::stop_reason,
     mind::Mind,
     objection::{self, Pending},
-    outside,
     portrait::PortraitError,
-    provider::{Block, Completion, Delta, Input, Message, ModelRequest, ProviderError, Role},
+    provider::{Block, Completion, Delta, Message, ModelRequest, ProviderError, Role},
     session::{SessionError, Transcript},
+    tools::Calling,
     turn::{self, Call, Step},
     voice::Voice,
 };
 
-/// How long one tool may take. Longer than a restart of the soul, which the question outlives.
-const TOOL_PATIENCE: Duration = Duration::from_secs(30);
 /// How many pieces of an answer may wait to be shown.
 const DELTAS_MAX: usize = 64;
 
@@ -60,6 +51,13 @@ pub(crate) struct Work {
     /// its own turns, and before that where it is repeated.
     pub(crate) looks_back_on: Arc<[Message]>,
     pub(crate) looks_back_from: usize,
+}
+
+impl Work {
+    /// Whether it may use the tool of that name.
+    fn may(&self, tool: &str) -> bool {
+        self.tools.as_ref().is_none_or(|tools| tools.iter().any(|name| name == tool))
+    }
 }
 
 /// How a turn ended.
@@ -122,15 +120,17 @@ async fn rounds(
     if !left_over.is_empty() {
         info!(request = %work.request, calls = left_over.len(), "taking up calls of an earlier life");
         let held = mind.portrait.current(&mind.soul, person.as_deref()).await?;
-        let tools = allowed(&held.tools, work);
-        use_tools(mind, transcript, work, voice, &tools, left_over, ended).await?;
+        let offer = mind.toolbox.offer(&held.tools, |tool| work.may(tool));
+        let model = ended.model.clone();
+        let calling = Calling { mind, work, voice, cancel, offer: &offer, model: &model, is_taken_up: true };
+        use_tools(transcript, &calling, left_over, ended).await?;
     }
     for round in 1.. {
         let held = mind.portrait.current(&mind.soul, person.as_deref()).await?;
         let system = ended.pending.prompt(&held.prompt);
         transcript.prompted(&system, mind.now()).await?;
-        let tools = allowed(&held.tools, work);
-        let request = ModelRequest { system, messages: transcript.repaired(), tools: tools.clone() };
+        let offer = mind.toolbox.offer(&held.tools, |tool| work.may(tool));
+        let request = ModelRequest { system, messages: transcript.repaired(), tools: offer.specs().to_vec() };
         let answer = tokio::select! {
             answer = ask(mind, &request, voice) => answer?,
             () = cancel.cancelled() => {
@@ -140,7 +140,9 @@ async fn rounds(
         };
         let next = turn::after(&answer, round, work.rounds_max);
         let last_calls = turn::last_calls(&answer, round, work.rounds_max);
-        ended.model = answer.model;
+        ended.model.clone_from(&answer.model);
+        let calling =
+            Calling { mind, work, voice, cancel, offer: &offer, model: &answer.model, is_taken_up: false };
         let said: Vec<_> = answer.blocks.iter().filter_map(Block::as_text).collect();
         if !said.is_empty() {
             ended.text = said.join("\n");
@@ -151,14 +153,14 @@ async fn rounds(
             transcript.say(message, None, mind.now()).await?;
         }
         match next {
-            Step::Run(calls) => use_tools(mind, transcript, work, voice, &tools, calls, ended).await?,
+            Step::Run(calls) => use_tools(transcript, &calling, calls, ended).await?,
             Step::End(StopReason::EndTurn, _) if ended.pending.force(round) => {
                 voice.note(objection::FORCED_NOTE);
                 transcript.say_ours(Message::user(objection::FORCED), mind.now()).await?;
             }
             Step::End(stop, note) => {
                 if !last_calls.is_empty() {
-                    use_tools(mind, transcript, work, voice, &tools, last_calls, ended).await?;
+                    use_tools(transcript, &calling, last_calls, ended).await?;
                 }
                 if let Some(note) = note {
                     voice.note(&format!("\n[{note}]\n"));
@@ -185,120 +187,25 @@ async fn ask(mind: &Mind, request: &ModelRequest, voice: &Voice) -> Result<Compl
     answer
 }
 
-fn allowed(offered: &[ToolSpec], work: &Work) -> Vec<ToolSpec> {
-    let may = |tool: &&ToolSpec| work.tools.as_ref().is_none_or(|tools| tools.contains(&tool.name));
-    offered.iter().filter(may).cloned().collect()
-}
-
+/// Runs the calls of one answer, and writes down what came of them.
 async fn use_tools(
-    mind: &Mind,
     transcript: &mut Transcript,
-    work: &Work,
-    voice: &Voice,
-    tools: &[ToolSpec],
+    calling: &Calling<'_>,
     calls: Vec<Call>,
     ended: &mut Ended,
 ) -> Result<(), TurnError> {
-    // a turn whose beginning is not known is all of the conversation: too much is marked then, and nothing too little
-    let begin = transcript.begin(&work.request).unwrap_or(0);
+    let (mind, work, voice) = (calling.mind, calling.work, calling.voice);
     let mut results = Vec::new();
-    for call in calls {
-        let Call { id, name, input } = call;
-        let tool = tools.iter().find(|tool| tool.name == name);
-        let shown = match &input {
-            Input::Object(input) => Value::Object(input.clone()),
-            Input::Unusable { raw, .. } => Value::String(raw.clone()),
-        };
-        voice.tool_begins(&id, &title(&name, &shown), tool.is_some_and(|tool| tool.writes), &shown);
-        let called = match (tool, input) {
-            (None, _) => bad_news(format!("there is no tool `{}` here", one_line(&name, 80))),
-            (Some(_), Input::Unusable { why, .. }) => {
-                bad_news(format!("`{name}` was not run: its input cannot be used, {why}"))
+    for stage in calling.stages(calls) {
+        for done in calling.run(transcript, stage).await {
+            if let Some(raised) = &done.objection {
+                let pending = &mut ended.pending;
+                objection::raise(transcript, &work.request, voice, pending, raised, mind.now()).await?;
             }
-            (Some(tool), Input::Object(input)) => {
-                let input = Value::Object(input);
-                let elsewhere = &work.looks_back_on;
-                let outside = tool.writes
-                    && (outside::stems(&transcript.messages, begin, &input)
-                        || outside::stems(elsewhere, work.looks_back_from, &input));
-                let call = soul::Call {
-                    tool: name.clone(),
-                    outside,
-                    input,
-                    run: work.run.clone(),
-                    session: Some(transcript.header.id.clone()),
-                    model: ended.model.clone(),
-                };
-                use_tool(mind, call_id(work.request.as_str(), &id), call).await
-            }
-        };
-        if let Some(written) = &called.written {
-            mind.portrait.told(written.prompt_version);
+            ended.tools.push(done.run);
+            results.push(done.block);
         }
-        // what is in her documents may be anybody's who had a hand on the files
-        let output = reveal(&called.output).into_owned();
-        if let Some(raised) = &called.objection {
-            let pending = &mut ended.pending;
-            objection::raise(transcript, &work.request, voice, pending, raised, mind.now()).await?;
-        }
-        voice.tool_ends(&id, &output, called.failed);
-        ended.tools.push(ToolRun { tool: name, failed: called.failed });
-        results.push(Block::result(id, output, called.failed));
     }
     transcript.say(Message { role: Role::User, content: results }, None, mind.now()).await?;
     Ok(())
-}
-
-async fn use_tool(mind: &Mind, id: RequestId, call: soul::Call) -> Called {
-    let tool = call.tool.clone();
-    match mind.soul.ask_as(id.clone(), &soul::Request::Call(call), Patience::of(TOOL_PATIENCE)).await {
-        Ok(Reply::Called(called)) => called,
-        Ok(Reply::Refused { reason }) => bad_news(reason),
-        Ok(_) => bad_news("the soul answered another question".to_owned()),
-        Err(error) => {
-            warn!(request = %id, tool, %error, "tool has no outcome");
-            let lost = matches!(error, AskError::Late { .. } | AskError::Lost { .. });
-            let rest =
-                if lost { "; whether it took effect is unknown, look before doing it again" } else { "" };
-            bad_news(format!("`{tool}` has no outcome: {error}{rest}"))
-        }
-    }
-}
-
-/// The id of a call in the soul, the same in every life that asks for it.
-pub(crate) fn call_id(turn: &str, call: &str) -> RequestId {
-    let digest = sha256_hex(format!("{turn}:{call}").as_bytes());
-    let short: String = digest.chars().take(32).collect();
-    RequestId::try_from(short).expect("hexadecimal digits are an id")
-}
-
-fn bad_news(output: String) -> Called {
-    Called::failed(output)
-}
-
-fn title(name: &str, input: &Value) -> String {
-    let about = ["field", "slug", "what", "tool"].iter().find_map(|key| input.get(key)?.as_str());
-    match about {
-        Some(about) => format!("{name} {}", one_line(about, 60)),
-        None => name.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_call_has_one_id_in_every_life() {
-        assert_eq!(call_id("abc", "call_1_0"), call_id("abc", "call_1_0"));
-        assert_ne!(call_id("abc", "call_1_0"), call_id("abc", "call_1_1"));
-        assert_ne!(call_id("abc", "call_1_0"), call_id(RequestId::fresh().as_str(), "call_1_0"));
-    }
-
-    #[test]
-    fn a_title_names_the_tool_and_what_it_is_about() {
-        assert_eq!(title("soul_patch", &json!({"field": "identity", "content": "x"})), "soul_patch identity");
-        assert_eq!(title("soul_journal", &json!({"entry": "x"})), "soul_journal");
-    }
 }

@@ -45,6 +45,11 @@ impl Voice {
         self.say(Audience::Others(self.turn.clone()), &chunk);
     }
 
+    /// What she means to do, step by step.
+    pub(crate) fn plan(&self, plan: acp::Plan) {
+        self.say(Audience::Everybody, &SessionUpdate::Plan(plan));
+    }
+
     /// A tool begins.
     pub(crate) fn tool_begins(&self, id: &str, title: &str, writes: bool, input: &Value) {
         let kind = if writes { ToolKind::Edit } else { ToolKind::Read };

@@ -17,7 +17,8 @@ use crate::{
     mind::Mind,
     provider::{Block, Message, Role},
     session::{SessionError, Transcript},
-    think::{Work, call_id},
+    think::Work,
+    tools::call_id,
     voice::Voice,
 };
 

@@ -1,0 +1,37 @@
+//! How much of what a tool brings a model is told: the beginning and the end, and how much is left out between.
+
+use ipc::text::{chars, prefix};
+
+/// The most characters of one result. More fills the window with what nobody reads to the end.
+pub(super) const OUTPUT_CHARS_MAX: usize = 30_000;
+
+/// `output`, shortened in its middle where it is too long. Errors stand at the end as often as at the beginning.
+pub(super) fn bounded(output: String) -> String {
+    let total = chars(&output);
+    if total <= OUTPUT_CHARS_MAX {
+        return output;
+    }
+    let (head, tail) = (OUTPUT_CHARS_MAX * 2 / 3, OUTPUT_CHARS_MAX / 3);
+    let begin = prefix(&output, head);
+    // counted from the start, so that no character is cut
+    let rest =
+        output.char_indices().nth(total - tail).map_or("", |(at, _)| output.get(at..).unwrap_or_default());
+    let left_out = total - chars(begin) - chars(rest);
+    format!("{begin}\n[… {left_out} characters are left out here; ask for less, or for a part …]\n{rest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_stay_and_what_is_left_out_is_counted() {
+        assert_eq!(bounded("短".to_owned()), "短");
+        let just = "字".repeat(OUTPUT_CHARS_MAX);
+        assert_eq!(bounded(just.clone()), just);
+        let shown = bounded(format!("begin{}错误 end", "行\n".repeat(OUTPUT_CHARS_MAX)));
+        assert!(shown.starts_with("begin行") && shown.ends_with("错误 end"), "both ends");
+        assert!(shown.contains(&format!("[… {} characters", 60_011 - OUTPUT_CHARS_MAX)), "what is left out");
+        assert!(chars(&shown) < OUTPUT_CHARS_MAX + 120);
+    }
+}
