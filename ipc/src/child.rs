@@ -19,11 +19,12 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use crate::{
     client::Credentials,
-    config::Config,
+    config::{Config, Sandbox},
+    confine,
     exit::{Exit, Fault},
     hello::{Keyring, Role, Secret},
     home::{Home, Run},
@@ -119,11 +120,15 @@ where
     let stop = CancellationToken::new();
     let ended = runtime.block_on(async {
         stop_on_signals(&stop)?;
+        // a thread that ends with it: one of the runtime's own would stay, and be outside of what is given up below
+        let (told, hears) = tokio::sync::oneshot::channel();
+        std::thread::spawn(move || told.send(receive(role)));
         let brief = tokio::select! {
-            brief = tokio::task::spawn_blocking(move || receive(role)) => brief.expect("reading does not panic")?,
+            brief = hears => brief.expect("reading does not panic")?,
             () = stop.cancelled() => return Ok(()),
         };
         info!(life = brief.life, build = crate::BUILD, "{role} starts");
+        give_up(&brief)?;
         hang_on(stop.clone());
         work(brief, stop.clone()).await
     });
@@ -136,6 +141,18 @@ where
             fault.exit.into()
         }
     }
+}
+
+/// Gives up, for good, what this process has no business with. Every thread but those that are older than this is bound.
+fn give_up(brief: &Brief) -> Result<(), Fault> {
+    if !matches!(brief.role, Role::Agent | Role::Heartbeat) || brief.config.tools.sandbox == Sandbox::Off {
+        return Ok(());
+    }
+    match confine::child(brief.role, &brief.home(), &brief.run()).map_err(Fault::again)? {
+        Ok(landlock) => info!(%landlock, "confined to what is ours"),
+        Err(error) => warn!(error = crate::exit::chain(&error), "not confined"),
+    }
+    Ok(())
 }
 
 fn stop_on_signals(stop: &CancellationToken) -> Result<(), Fault> {

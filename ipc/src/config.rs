@@ -23,6 +23,68 @@ pub struct Config {
     pub gates: Gates,
     /// When she looks back on a conversation.
     pub reflect: Reflect,
+    /// What tools that touch files and run commands may do.
+    pub tools: Tools,
+}
+
+/// What tools that touch files and run commands may do. They write in the folder of their conversation and nowhere else,
+/// and read everything but the secrets; of the home of Lisa there is nothing that can be set here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tools {
+    /// What is done where the system cannot confine them.
+    pub sandbox: Sandbox,
+    /// Whether commands may use the network.
+    pub network: bool,
+    /// Which folders may be read, absolute; what programs need to run can always be.
+    pub read: Vec<PathBuf>,
+    /// What may not be read although it lies in such a folder: absolute, or beginning with `~/`.
+    pub hidden: Vec<PathBuf>,
+    /// Which folders may be written besides that of the conversation, absolute.
+    pub write: Vec<PathBuf>,
+}
+
+impl Default for Tools {
+    fn default() -> Self {
+        let keys = [".ssh", ".gnupg", ".aws", ".kube", ".netrc", ".docker", ".config/gh", ".config/gcloud"];
+        Self {
+            sandbox: Sandbox::BestEffort,
+            network: true,
+            read: vec!["/".into()],
+            hidden: keys.map(|name| Path::new("~").join(name)).into(),
+            write: Vec::new(),
+        }
+    }
+}
+
+/// What is done where the system cannot confine tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sandbox {
+    /// They do not run.
+    Required,
+    /// They run with as much of it as there is; `lisa status` says how much.
+    #[default]
+    BestEffort,
+    /// Nothing is confined.
+    Off,
+}
+
+impl Tools {
+    /// What cannot be meant: the key below `[tools]`, and why.
+    fn mistake(&self) -> Option<(&'static str, String)> {
+        let bad = |path: &&PathBuf| !path.is_absolute();
+        if let Some(path) = self.read.iter().find(bad) {
+            return Some(("read", format!("`{}` is not absolute, as `/home/anna/work` is", path.display())));
+        }
+        if let Some(path) = self.write.iter().find(|path| bad(path) || path.parent().is_none()) {
+            let why = "is no absolute folder below `/`, as `/home/anna/work` is";
+            return Some(("write", format!("`{}` {why}", path.display())));
+        }
+        let hidden = self.hidden.iter().find(|path| bad(path) && !path.starts_with("~"));
+        let why = "is neither absolute nor below `~/`, as `~/.ssh` is";
+        hidden.map(|path| ("hidden", format!("`{}` {why}", path.display())))
+    }
 }
 
 /// How much of her gated documents she may change: how often, how much at once, and how what a person thinks of her
@@ -354,6 +416,9 @@ impl Config {
         if let Some(Err(why)) = config.person.as_deref().map(crate::person::check) {
             return wrong("person", why);
         }
+        if let Some((key, why)) = config.tools.mistake() {
+            return wrong(&format!("tools.{key}"), why);
+        }
         if let Some((key, why)) = config.model.mistakes() {
             return wrong(&key, why.into());
         }
@@ -426,6 +491,13 @@ mod tests {
         check("[gates]\nratings_max = 2", "gates.ratings_max");
         check("person = \"../anna\"", "person");
         check("[reflect]\nafter = \"-1m\"", "reflect");
+        check("[tools]\nsandbox = \"requird\"", "best-effort");
+        check("[tools]\nsandbx = \"off\"", "sandbx");
+        check("[tools]\nnetwork = \"no\"", "network");
+        check("[tools]\nwrite = [\"work\"]", "tools.write");
+        check("[tools]\nwrite = [\"/\"]", "tools.write");
+        check("[tools]\nread = [\"~/x\"]", "tools.read");
+        check("[tools]\nhidden = [\".ssh\"]", "tools.hidden");
     }
 
     #[test]

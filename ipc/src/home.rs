@@ -105,6 +105,31 @@ impl Home {
         self.0.join("config.env")
     }
 
+    /// Where tools work for whom no folder was named, with what is theirs for a while below `tmp`.
+    pub fn work(&self) -> PathBuf {
+        self.0.join("work")
+    }
+
+    /// What she has learnt to do.
+    pub fn skills(&self) -> PathBuf {
+        self.0.join("skills")
+    }
+
+    /// What is proposed of her own code.
+    pub fn upgrades(&self) -> PathBuf {
+        self.0.join("upgrades")
+    }
+
+    /// What a person approved; no process of hers writes here.
+    pub fn approvals(&self) -> PathBuf {
+        self.0.join("approvals")
+    }
+
+    /// The builds that are kept; no process of hers writes here.
+    pub fn releases(&self) -> PathBuf {
+        self.0.join("releases")
+    }
+
     /// What each process said on standard error, and the event log.
     pub fn logs(&self) -> PathBuf {
         self.0.join("logs")

@@ -18,6 +18,7 @@
 pub mod child;
 pub mod client;
 pub mod config;
+pub mod confine;
 pub mod contract;
 pub mod digest;
 pub mod endpoint;
