@@ -54,11 +54,34 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    acp::Desk, mind::Mind, once::Once, portrait::Portrait, session::Catalog, think::Work, tools::Toolbox,
+    acp::Desk,
+    mind::Mind,
+    once::Once,
+    portrait::Portrait,
+    session::Catalog,
+    think::Work,
+    tools::{Bench, Toolbox},
 };
 
+/// Starts the processes of tools; made before anything is given up.
+#[derive(Debug)]
+pub struct Spawner(tools::Spawner);
+
+impl Spawner {
+    /// Its thread keeps what it may do now.
+    #[must_use]
+    pub fn start() -> Self {
+        Self(tools::Spawner::start())
+    }
+}
+
+/// Plays the part of a tool's process, where the first argument says so: then that is all this process does.
+pub fn part(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Option<std::process::ExitCode> {
+    tools::part(arguments)
+}
+
 /// Thinks until it is told to stop.
-pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
+pub async fn run(brief: Brief, spawner: Spawner, stop: CancellationToken) -> Result<(), Fault> {
     let home = brief.home();
     let chosen = setup::choose_model(&home, &brief.config.model)?;
     report_facts([
@@ -83,6 +106,9 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
         objections_a_week: brief.config.gates.objections_a_week,
         born: Mutex::new(false),
     });
+    let person_home = std::env::var_os("HOME").map(std::path::PathBuf::from);
+    let bench = Arc::new(Bench::new(spawner.0, &home, &brief.run(), &brief.config.tools, person_home));
+    mind.toolbox.bring_hands(&bench);
     let listening = mind.clone();
     tokio::spawn(async move { listening.listen(news).await });
 
@@ -97,6 +123,10 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
     });
     let serving = serve::<Agent, _>(endpoint, brief.door(), service, notices);
     report_ready();
+    tokio::spawn(async move {
+        let sandbox = bench.probe().await.unwrap_or_else(|why| format!("unknown: {why}"));
+        report_facts([("sandbox", &sandbox)]);
+    });
     tokio::spawn(async move {
         be_born(&mind).await;
         desk.wake().await;

@@ -60,6 +60,16 @@ impl Voice {
         self.say(Audience::Everybody, &SessionUpdate::ToolCall(call));
     }
 
+    /// What it prints so far.
+    pub(crate) fn tool_goes_on(&self, id: &str, printed: &str) {
+        let fields =
+            acp::ToolCallUpdateFields::new().status(ToolCallStatus::InProgress).content(vec![printed.into()]);
+        self.say(
+            Audience::Everybody,
+            &SessionUpdate::ToolCallUpdate(acp::ToolCallUpdate::new(id.to_owned(), fields)),
+        );
+    }
+
     /// It is over.
     pub(crate) fn tool_ends(&self, id: &str, output: &str, failed: bool) {
         let status = if failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };

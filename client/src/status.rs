@@ -21,6 +21,9 @@ const COMMIT_CHARS: usize = 8;
 /// The longest reason shown, in characters.
 const WHY_CHARS_MAX: usize = 200;
 
+/// The longest account of what tools are kept from, in characters.
+const SANDBOX_CHARS_MAX: usize = 600;
+
 /// Shows how everything is.
 pub(crate) async fn status(home: &Home, json: bool) -> Result<(), Fault> {
     let status = ask(&mut Link::open(home).await?).await?;
@@ -63,6 +66,9 @@ fn screen(status: &Status) -> String {
     }
     lines.push(format!("model    {}", model(status)));
     lines.push(format!("self     {}", oneself(status)));
+    if !status.sandbox.is_empty() {
+        lines.push(format!("sandbox  {}", one_line(&status.sandbox, SANDBOX_CHARS_MAX)));
+    }
     lines.push(format!("clients  {}", status.clients));
     lines.push(format!("epoch    {}", status.epoch));
     lines.extend(status.notices.iter().map(|notice| format!("! {}", one_line(notice, WHY_CHARS_MAX))));
@@ -141,6 +147,7 @@ pub(crate) mod tests {
             run: "/home/anna/.lisa/run".into(),
             epoch: 3,
             model: "offline".into(),
+            sandbox: "landlock ABI 7, seccomp; network allowed".into(),
             soul: SoulStatus {
                 name: "灯塔".into(),
                 commit: Some("0123456789abcdef".into()),
@@ -171,6 +178,7 @@ agent       waiting  -     0         -        0.1.0
 home     /home/anna/.lisa
 model    offline (no language model: offline companion)
 self     灯塔 · commit 01234567 · prompt version 4
+sandbox  landlock ABI 7, seccomp; network allowed
 clients  1
 epoch    3
 ! the identity is over its budget; shorten it"

@@ -95,6 +95,7 @@ impl Board {
             run: self.run.clone(),
             epoch: self.epoch,
             model: fact(Role::Agent, "model").unwrap_or_default(),
+            sandbox: fact(Role::Agent, "sandbox").unwrap_or_default(),
             clients,
             notices: parked.chain(notices).chain(unborn.clone()).collect(),
             soul: SoulStatus { unborn, ..self.soul.clone() },

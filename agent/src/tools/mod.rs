@@ -9,6 +9,9 @@
 
 mod bounds;
 mod calling;
+mod files;
+mod hands;
+mod sandbox;
 mod schema;
 mod stages;
 mod todo;
@@ -25,7 +28,10 @@ use ipc::{contract::soul::ToolSpec, id::RequestId};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::calling::{Calling, call_id};
+pub(crate) use self::{
+    calling::{Calling, call_id},
+    sandbox::{Bench, Spawner, part},
+};
 use crate::{mind::Mind, voice::Voice};
 
 /// How long a tool may take that does not say otherwise.
@@ -59,6 +65,8 @@ pub(crate) struct Task<'a> {
     pub(crate) mind: &'a Mind,
     /// The conversation it is called in.
     pub(crate) session: &'a str,
+    /// The folder of that conversation, as its first line names it.
+    pub(crate) cwd: &'a str,
     /// The request that asked for the turn.
     pub(crate) request: &'a RequestId,
     /// The id of the call, as the session names it.
@@ -109,6 +117,11 @@ impl Toolbox {
         let toolbox = Self::default();
         toolbox.bring("own", vec![Arc::new(todo::Todo)]);
         toolbox
+    }
+
+    /// The tools of files and commands, done at that bench.
+    pub(crate) fn bring_hands(&self, bench: &Arc<Bench>) {
+        self.bring("files", hands::all(bench));
     }
 
     /// From now on `group` is these tools; none takes them away.

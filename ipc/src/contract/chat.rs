@@ -41,6 +41,9 @@ pub struct Status {
     pub epoch: u64,
     /// The model in use; empty while the agent has not said.
     pub model: String,
+    /// What tools are kept from, and what is missing of that; empty while the agent has not said.
+    #[serde(default)]
+    pub sandbox: String,
     /// The self.
     pub soul: SoulStatus,
     /// How many clients are attached.
