@@ -242,7 +242,8 @@ async fn live(ground: Ground, mut signals: Signals) -> Result<(), Fault> {
     let mut look = tokio::time::interval(HOME_LOOK_EVERY);
     loop {
         tokio::select! {
-            _ = look.tick() => {
+            now = look.tick() => {
+                orphans::end_the_left(now.into_std());
                 // a home under another name would be started a second time, with two processes on one self
                 if Place::of(home.path()) != place {
                     warn!(home = %home.path().display(), "the home was moved or removed; stopping");

@@ -8,7 +8,7 @@
 //! is held while one is made, so that no end of a child is taken for that of an orphan.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     io,
     process::{Child, Command},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -29,6 +29,10 @@ use crate::chat::authority::parent;
 
 /// The children that have a thread of their own.
 static AWAITED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+/// Since when each orphan is known to be one.
+static SEEN: Mutex<BTreeMap<Pid, Instant>> = Mutex::new(BTreeMap::new());
+/// How long an orphan may go on: it may be about to end by itself, as what a killed agent had started is.
+const ALONE_MAX: Duration = Duration::from_secs(10);
 /// How long the last orphans may take to be gone once they were ended.
 const ENDING: Duration = Duration::from_secs(2);
 const LOOKING: Duration = Duration::from_millis(10);
@@ -63,6 +67,30 @@ pub(crate) fn reap() {
             Ok(_) => info!(%pid, "an orphan below us has ended"),
         }
     }
+}
+
+/// Ends the orphans that have been left alone for long: whoever started them is gone, and nobody waits for what they do.
+/// To be called now and then with the instant, since an orphan comes without a sign.
+pub(crate) fn end_the_left(now: Instant) {
+    // the first process of a container is given everybody's
+    if std::process::id() == 1 {
+        return;
+    }
+    let awaited = awaited();
+    let orphans = orphans(&awaited);
+    let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+    for pid in over(&mut seen, &orphans, now) {
+        info!(%pid, "a process was left alone below us and is ended");
+        // ours, since nobody else waits for it
+        let _ = kill(pid, Signal::SIGKILL);
+    }
+}
+
+/// Which of the orphans there are have been so for long; `seen` is since when each is known.
+fn over(seen: &mut BTreeMap<Pid, Instant>, orphans: &[Pid], now: Instant) -> Vec<Pid> {
+    seen.retain(|pid, _| orphans.contains(pid));
+    let since = |pid: &Pid| *seen.entry(*pid).or_insert(now);
+    orphans.iter().copied().filter(|pid| now.duration_since(since(pid)) >= ALONE_MAX).collect()
 }
 
 /// Ends all orphans there are, and what they leave behind in turn.
@@ -105,4 +133,24 @@ fn orphans(awaited: &BTreeSet<u32>) -> Vec<Pid> {
 
 fn awaited() -> MutexGuard<'static, BTreeSet<u32>> {
     AWAITED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_orphan_is_ended_when_it_has_been_one_for_long_and_its_number_begins_anew() {
+        let (begin, mut seen) = (Instant::now(), BTreeMap::new());
+        let mut at = |secs: u64, orphans: &[i32]| {
+            let orphans: Vec<Pid> = orphans.iter().copied().map(Pid::from_raw).collect();
+            let over = over(&mut seen, &orphans, begin + Duration::from_secs(secs));
+            over.into_iter().map(Pid::as_raw).collect::<Vec<_>>()
+        };
+        assert_eq!(at(0, &[7]), [0; 0]);
+        assert_eq!(at(9, &[7, 8]), [0; 0]);
+        assert_eq!(at(12, &[7, 8]), [7]);
+        assert_eq!(at(15, &[8]), [0; 0]);
+        assert_eq!(at(20, &[7, 8]), [8], "another with the number of one that is gone is new");
+    }
 }

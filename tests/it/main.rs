@@ -22,5 +22,6 @@ mod reflection;
 mod reload;
 mod supervision;
 mod tidy;
+mod tools;
 mod torture;
 mod weather;

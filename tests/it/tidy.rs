@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Each outside crate that has one home, and the home.
-const HOMES: [(&str, &str); 17] = [
+const HOMES: [(&str, &str); 24] = [
     ("interprocess", "ipc"),
     ("agent-client-protocol-schema", "ipc"),
     ("tracing-subscriber", "ipc"),
@@ -19,6 +19,13 @@ const HOMES: [(&str, &str); 17] = [
     ("rustls", "agent"),
     ("regex", "agent"),
     ("jsonschema", "agent"),
+    ("globset", "agent"),
+    ("grep-matcher", "agent"),
+    ("grep-regex", "agent"),
+    ("grep-searcher", "agent"),
+    ("ignore", "agent"),
+    ("seccompiler", "agent"),
+    ("landlock", "ipc"),
     ("nix", "supervisor"),
     ("clap", "client"),
 ];
@@ -48,8 +55,13 @@ fn sources() -> Vec<(PathBuf, String)> {
 
 fn dependencies(name: &str) -> Vec<String> {
     let manifest = std::fs::read_to_string(root().join(name).join("Cargo.toml")).unwrap();
-    let section = manifest.split("[dependencies]").nth(1).unwrap().split("\n[").next().unwrap().to_owned();
-    let names = section.lines().filter_map(|line| line.split(['.', ' ', '=']).next().map(str::to_owned));
+    // those of one system alone as well
+    let sections = manifest.split("\n[").filter(|section| {
+        let head = section.lines().next().unwrap_or_default();
+        head == "dependencies]" || (head.starts_with("target.") && head.ends_with(".dependencies]"))
+    });
+    let lines = sections.flat_map(|section| section.lines().skip(1));
+    let names = lines.filter_map(|line| line.split(['.', ' ', '=']).next().map(str::to_owned));
     names.filter(|name| !name.is_empty() && !name.starts_with('#')).collect()
 }
 

@@ -220,7 +220,7 @@ mod tests {
         fn nothing_panics_and_what_is_replaced_is_what_was_asked(text in "[a字\r\n\u{feff}]{0,40}", old in "[a字\r\n]{0,4}", new in "[b文\n]{0,4}") {
             if let Ok(edited) = edited(&text, &with(&old, &new, false)) {
                 prop_assert_eq!(edited.lines.len(), 1);
-                prop_assert_eq!(edited.text.starts_with(BOM), text.starts_with(BOM));
+                prop_assert!(edited.text.starts_with(BOM) || !text.starts_with(BOM));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ground, readable, shown, shown_below, walk};
+use super::{Ground, listable, shown, shown_below, walk};
 
 /// How many paths are shown.
 const PATHS_MAX: usize = 500;
@@ -18,7 +18,7 @@ pub(crate) struct Glob {
 /// Finds.
 pub(crate) fn glob(ground: &Ground, deed: &Glob) -> Result<String, String> {
     let pattern = walk::pattern(&deed.pattern)?;
-    let folder = readable(ground, deed.path.as_deref().unwrap_or("."))?;
+    let folder = listable(ground, deed.path.as_deref().unwrap_or("."))?;
     if !folder.is_dir() {
         return Err(format!("{} is no folder", shown(&folder)));
     }

@@ -8,7 +8,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContex
 use ipc::text::{chars, one_line, prefix};
 use serde::{Deserialize, Serialize};
 
-use super::{Ground, read::open, readable, shown, shown_below, walk};
+use super::{Ground, listable, read::open, shown, shown_below, walk};
 
 /// How many lines are shown unless another number is asked for, and of how many characters all together.
 const MATCHES: usize = 200;
@@ -47,7 +47,7 @@ pub(crate) fn grep(ground: &Ground, deed: &Grep) -> Result<String, String> {
         .build(&deed.pattern)
         .map_err(|error| format!("the pattern cannot be used: {}", one_line(&error.to_string(), 400)))?;
     let files = deed.glob.as_deref().map(walk::pattern).transpose()?;
-    let from = readable(ground, deed.path.as_deref().unwrap_or("."))?;
+    let from = listable(ground, deed.path.as_deref().unwrap_or("."))?;
     if !from.exists() {
         return Err(format!("could not look into {}: there is nothing of that name", shown(&from)));
     }

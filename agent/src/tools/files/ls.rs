@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ground, failed, readable, shown};
+use super::{Ground, failed, listable, shown};
 
 /// How many entries are shown.
 const ENTRIES_MAX: usize = 500;
@@ -18,7 +18,7 @@ pub(crate) struct Ls {
 
 /// Lists: folders with a slash, links with where they lead, files with their size.
 pub(crate) fn ls(ground: &Ground, deed: &Ls) -> Result<String, String> {
-    let path = readable(ground, deed.path.as_deref().unwrap_or("."))?;
+    let path = listable(ground, deed.path.as_deref().unwrap_or("."))?;
     let folder = std::fs::read_dir(&path).map_err(failed("list", &path))?;
     let mut entries: Vec<_> = folder.flatten().map(|entry| entry.file_name()).collect();
     entries.sort();

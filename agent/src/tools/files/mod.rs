@@ -37,6 +37,15 @@ fn readable(ground: &Ground, named: &str) -> Result<PathBuf, String> {
     }
 }
 
+/// Where a path leads, if a tool may see what is there.
+fn listable(ground: &Ground, named: &str) -> Result<PathBuf, String> {
+    let path = real(&checked(ground, named)?);
+    match ground.unlistable(&path) {
+        None => Ok(path),
+        Some(why) => Err(format!("could not look into {}: {why}", shown(&path))),
+    }
+}
+
 /// Where a path leads, if a tool may write there.
 fn writable(ground: &Ground, named: &str) -> Result<PathBuf, String> {
     let path = real(&checked(ground, named)?);

@@ -128,6 +128,14 @@ impl Ground {
         Some(if hidden { "it is kept from tools" } else { "no tool may read there" }.to_owned())
     }
 
+    /// Why a folder may not be looked into, where it may not. One that holds what may be read may be.
+    pub(crate) fn unlistable(&self, real: &Path) -> Option<String> {
+        let why = self.unreadable(real)?;
+        let is_kept = self.forbidden.iter().any(|forbidden| real.starts_with(forbidden));
+        let is_above = self.read.iter().chain(&self.write).any(|place| place.starts_with(real));
+        (is_kept || !is_above).then_some(why)
+    }
+
     /// Why a place may not be written, where it may not.
     pub(crate) fn unwritable(&self, real: &Path) -> Option<String> {
         if self.write.iter().any(|place| real.starts_with(place)) {
@@ -235,6 +243,11 @@ mod tests {
         check("/proc/kcore", false, false);
         check("/dev/null", true, true);
         check("/dev/sda", false, false);
+        let listed = |path: &str| ground.unlistable(Path::new(path)).is_none();
+        assert!(listed("/") && listed("/home/anna") && listed("/usr/bin"));
+        assert!(
+            !listed("/home/anna/.lisa") && !listed("/home/anna/.ssh") && !listed("/home/anna/.lisa/sessions")
+        );
         check("/home/anna/.ssh/id", false, false);
         for hers in ["config.env", "soul/name.md", "sessions/a.jsonl", "run/soul.sock", "approvals/x"] {
             check(&format!("/home/anna/.lisa/{hers}"), false, false);
