@@ -89,7 +89,7 @@ pub(crate) fn end_the_left(now: Instant) {
 /// Which of the orphans there are have been so for long; `seen` is since when each is known.
 fn over(seen: &mut BTreeMap<Pid, Instant>, orphans: &[Pid], now: Instant) -> Vec<Pid> {
     seen.retain(|pid, _| orphans.contains(pid));
-    let since = |pid: &Pid| *seen.entry(*pid).or_insert(now);
+    let mut since = |pid: &Pid| *seen.entry(*pid).or_insert(now);
     orphans.iter().copied().filter(|pid| now.duration_since(since(pid)) >= ALONE_MAX).collect()
 }
 
