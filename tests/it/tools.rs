@@ -216,7 +216,7 @@ fn se6_nothing_a_tool_does_reaches_what_is_hers() {
         "chroot . true".to_owned(),
         format!("touch {w}/../beside"),
         "echo x > /tmp/lisa-tools-was-here".to_owned(),
-        format!("mknod disk b 8 0 || mknod disk c 1 1"),
+        "mknod disk b 8 0 || mknod disk c 1 1".to_owned(),
     ];
     for attack in attacks {
         let (done, output) = shop.bash(&attack);

@@ -11,8 +11,8 @@ use super::{
     sandbox::{Bench, Command, Deed},
 };
 
-/// The longest a command may take, in seconds.
-const TIMEOUT_MAX: u64 = 600;
+/// The longest a command may take.
+const TIMEOUT_MAX: Duration = Duration::from_secs(600);
 /// How much longer than the command the tool may take: its end is waited for.
 const END_MAX: Duration = Duration::from_secs(10);
 
@@ -163,7 +163,7 @@ impl Tool for Bash {
                 "properties": {
                     "command": {"type": "string", "minLength": 1, "maxLength": 100_000},
                     "timeout": {
-                        "type": "integer", "minimum": 1, "maximum": TIMEOUT_MAX,
+                        "type": "integer", "minimum": 1, "maximum": TIMEOUT_MAX.as_secs(),
                         "description": format!("seconds after which it is ended; {} where none is given", DEADLINE.as_secs()),
                     },
                     "description": {"type": "string", "maxLength": 300, "description": "what it is for, in a few words, for your person"},
@@ -193,10 +193,9 @@ impl Tool for Bash {
 /// How long a command may take.
 fn longest(input: &Map<String, Value>) -> Duration {
     // some models write 5.0, which is an integer to a schema as well
-    let asked = input
-        .get("timeout")
-        .and_then(|timeout| timeout.as_u64().or_else(|| Some(timeout.as_f64()?.max(0.0) as u64)));
-    asked.map_or(DEADLINE, |asked| Duration::from_secs(asked.clamp(1, TIMEOUT_MAX)))
+    let asked = input.get("timeout").and_then(Value::as_f64);
+    let asked = asked.and_then(|asked| Duration::try_from_secs_f64(asked).ok());
+    asked.map_or(DEADLINE, |asked| asked.clamp(Duration::from_secs(1), TIMEOUT_MAX))
 }
 
 #[cfg(test)]

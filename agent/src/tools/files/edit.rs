@@ -83,12 +83,11 @@ fn edited(text: &str, deed: &Edit) -> Result<Edited, String> {
     // a piece as it stands, or with the line ends of the file, where those are of the other kind
     let crlf = |piece: &str| piece.replace("\r\n", "\n").replace('\n', "\r\n");
     let is_crlf = body.contains("\r\n");
-    let (old, new) = match body.contains(&deed.old) {
-        true if is_crlf && !deed.old.contains('\n') => (deed.old.clone(), crlf(&deed.new)),
-        true => (deed.old.clone(), deed.new.clone()),
-        false if is_crlf => (crlf(&deed.old), crlf(&deed.new)),
-        false => (deed.old.clone(), deed.new.clone()),
-    };
+    let is_as_given = body.contains(&deed.old);
+    let old = if is_as_given || !is_crlf { deed.old.clone() } else { crlf(&deed.old) };
+    // who gave line ends, and gave them right, knows what they write
+    let knows = is_as_given && deed.old.contains('\n');
+    let new = if is_crlf && !knows { crlf(&deed.new) } else { deed.new.clone() };
     let lines: Vec<usize> = places(body, &old);
     match lines.len() {
         0 => Err(missing(body, &deed.old)),
