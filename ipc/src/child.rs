@@ -122,7 +122,10 @@ where
         stop_on_signals(&stop)?;
         // a thread that ends with it: one of the runtime's own would stay, and be outside of what is given up below
         let (told, hears) = tokio::sync::oneshot::channel();
-        std::thread::spawn(move || told.send(receive(role)));
+        std::thread::spawn(move || {
+            // nobody hears of it when a signal came first
+            let _ = told.send(receive(role));
+        });
         let brief = tokio::select! {
             brief = hears => brief.expect("reading does not panic")?,
             () = stop.cancelled() => return Ok(()),

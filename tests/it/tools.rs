@@ -99,14 +99,16 @@ impl Shop {
     }
 }
 
-/// The bytes of every file below a folder.
+/// The bytes of every file below a folder that is under git.
 fn all_of(folder: &Path) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
     let mut found = std::collections::BTreeMap::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(folder).unwrap().flatten() {
             let path = entry.path();
-            if path.is_dir() {
+            if path.file_name().is_some_and(|name| name == ".git") {
+                // what git keeps for itself changes when it is looked at; that it is whole is asked of git
+            } else if path.is_dir() {
                 open.push(path);
             } else if let Ok(bytes) = std::fs::read(&path) {
                 found.insert(path, bytes);
@@ -173,7 +175,9 @@ fn se6_nothing_a_tool_does_reaches_what_is_hers() {
     let agent = shop.world.pid("agent");
     std::os::unix::fs::symlink(home.join("soul"), shop.work.join("way")).unwrap();
     shop.world.git(&["status"]);
-    let before = (all_of(&home.join("soul/values")), std::fs::read(home.join("soul/identity.md")).unwrap());
+    let before = all_of(&home.join("soul"));
+    let head = shop.world.git(&["rev-parse", "HEAD"]);
+    assert!(before.len() > 3, "{before:?}");
     for path in [
         format!("{h}/soul/identity.md"),
         "way/identity.md".into(),
@@ -208,7 +212,8 @@ fn se6_nothing_a_tool_does_reaches_what_is_hers() {
         format!("cat {h}/sessions/*.jsonl"),
         format!("cat /proc/{agent}/environ"),
         format!("head -c 1 /proc/{agent}/mem"),
-        format!("ls /proc/{agent}/fd"),
+        format!("readlink /proc/{agent}/fd/0"),
+        format!("cat /proc/{agent}/cwd/config.env"),
         format!("cat /proc/{agent}/root{h}/config.env"),
         format!("mount --bind {h}/soul ."),
         "unshare -U true".to_owned(),
@@ -223,8 +228,8 @@ fn se6_nothing_a_tool_does_reaches_what_is_hers() {
         assert!(!done, "{attack}: {output}");
         assert!(!output.contains("very-secret"), "{attack}: {output}");
     }
-    let after = (all_of(&home.join("soul/values")), std::fs::read(home.join("soul/identity.md")).unwrap());
-    assert_eq!(before, after);
+    assert_eq!(before, all_of(&home.join("soul")));
+    assert_eq!(head, shop.world.git(&["rev-parse", "HEAD"]));
     assert!(!home.join("gone").exists() && !home.join("new").exists() && !home.join("approvals").exists());
     assert!(std::fs::metadata(home.join("config.env")).is_ok());
     // what may be read may be read, and names may be seen
@@ -365,6 +370,24 @@ fn bd9_a_mode_that_is_none_is_an_error_and_off_is_off() {
     let outside = shop.world.folder().join("outside");
     assert!(shop.bash(&format!("echo x > {}", outside.display())).0);
     assert!(outside.exists());
+    // what is refused elsewhere is refused by the sandbox, and not because it could not work: here it does
+    let home = shop.world.home().display().to_string();
+    let (agent, id) = (shop.world.pid("agent"), "user.name=e -c user.email=e");
+    for reach in [
+        format!("grep very-secret {home}/config.env"),
+        format!("cat {home}/sessions/*.jsonl && touch {home}/new && rm {home}/new"),
+        format!(
+            "git -C {home}/soul -c {id} commit --allow-empty --dry-run -m Eve; test -w {home}/soul/identity.md"
+        ),
+        format!(
+            "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{home}/run/chat.sock\")'"
+        ),
+        format!("kill -0 {agent} && cat /proc/{agent}/environ"),
+        "python3 -c 'import socket; socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)'".to_owned(),
+    ] {
+        let (done, output) = shop.bash(&reach);
+        assert!(done, "{reach}: {output}");
+    }
     assert!(shop.world.status()["sandbox"].as_str().unwrap().starts_with("off"));
 }
 

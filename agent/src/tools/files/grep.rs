@@ -117,32 +117,30 @@ struct Lines<'a> {
 
 impl Lines<'_> {
     fn take(&mut self, number: Option<u64>, line: &[u8], mark: char, from: usize) -> bool {
-        let shown = self.shown(line, from);
+        let shown = part(line, from);
         let line = format!("{}{mark}{}{mark} {shown}", self.name, number.unwrap_or_default());
-        match self.found.room.checked_sub(chars(&line)) {
-            Some(room) => self.found.room = room,
-            None => {
-                self.found.is_full = true;
-                return false;
-            }
-        }
+        let Some(room) = self.found.room.checked_sub(chars(&line)) else {
+            self.found.is_full = true;
+            return false;
+        };
+        self.found.room = room;
         self.found.lines.push(line);
         true
     }
+}
 
-    /// A line, or where it is too long the part around what was found.
-    fn shown(&self, line: &[u8], from: usize) -> String {
-        let text = String::from_utf8_lossy(line);
-        let text = text.trim_end_matches(['\n', '\r']);
-        if chars(text) <= LINE_CHARS_MAX {
-            return text.to_owned();
-        }
-        let before = chars(&String::from_utf8_lossy(line.get(..from).unwrap_or_default()));
-        let skipped = before.saturating_sub(LINE_CHARS_MAX / 4);
-        let rest: String = text.chars().skip(skipped).collect();
-        let begin = if skipped > 0 { "…" } else { "" };
-        format!("{begin}{}…", prefix(&rest, LINE_CHARS_MAX))
+/// A line, or where it is too long the part around what was found.
+fn part(line: &[u8], from: usize) -> String {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim_end_matches(['\n', '\r']);
+    if chars(text) <= LINE_CHARS_MAX {
+        return text.to_owned();
     }
+    let before = chars(&String::from_utf8_lossy(line.get(..from).unwrap_or_default()));
+    let skipped = before.saturating_sub(LINE_CHARS_MAX / 4);
+    let rest: String = text.chars().skip(skipped).collect();
+    let begin = if skipped > 0 { "…" } else { "" };
+    format!("{begin}{}…", prefix(&rest, LINE_CHARS_MAX))
 }
 
 impl Sink for Lines<'_> {

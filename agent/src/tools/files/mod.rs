@@ -76,8 +76,13 @@ fn failed(attempt: &str, path: &Path) -> impl Fn(io::Error) -> String {
 fn shown(path: &Path) -> String {
     match path.to_str() {
         Some(text) if !text.chars().any(char::is_control) && text.trim() == text => text.to_owned(),
-        _ => format!("{path:?}"),
+        _ => quoted(path),
     }
+}
+
+#[expect(clippy::unnecessary_debug_formatting, reason = "what is no part of a line is to be seen")]
+fn quoted(path: &Path) -> String {
+    format!("{path:?}")
 }
 
 /// A path below a folder, as it is shown.

@@ -1,6 +1,7 @@
 //! `read`: lines of a text, numbered, a window of them at a time.
 
 use std::{
+    fmt::Write as _,
     fs::{File, OpenOptions},
     io::{BufRead, BufReader, Read as _, Seek as _},
     os::unix::fs::OpenOptionsExt as _,
@@ -170,11 +171,8 @@ impl Window {
         });
         let mut told = lines.collect::<Vec<_>>().join("\n");
         if self.total != Some(last) {
-            told.push_str(&format!(
-                "\n[lines {}–{last} of {total}; go on with `offset` {}]",
-                self.first,
-                last + 1
-            ));
+            let (first, next) = (self.first, last + 1);
+            let _ = write!(told, "\n[lines {first}–{last} of {total}; go on with `offset` {next}]");
         }
         if self.lines.iter().any(|line| line.ends_with('\r')) {
             told.push_str("\n[␍ is the carriage return of a line end (CRLF); `edit` keeps it by itself]");

@@ -87,14 +87,14 @@ impl Ground {
         let mut write = vec![work.clone(), default.clone()];
         write.extend(order.tools.write.iter().flat_map(|root| within(&open, &real(root))));
         write.extend(DEVICES.map(PathBuf::from));
-        let mut read: Vec<PathBuf> = roots.iter().flat_map(|root| within(&open, root)).collect();
-        read.push(real(&home.skills()));
-        for list in [&mut write, &mut read] {
+        let mut readable: Vec<PathBuf> = roots.iter().flat_map(|root| within(&open, root)).collect();
+        readable.push(real(&home.skills()));
+        for list in [&mut write, &mut readable] {
             list.sort();
             list.dedup();
         }
         let scratch = default.join("tmp");
-        Self { work, why_not, scratch, write, read, forbidden, network: order.tools.network }
+        Self { work, why_not, scratch, write, read: readable, forbidden, network: order.tools.network }
     }
 
     /// What is kept from tools.

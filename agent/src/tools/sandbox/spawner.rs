@@ -29,14 +29,14 @@ struct Wish {
 impl Spawner {
     /// To be called before anything is given up.
     pub(crate) fn start() -> Self {
-        let (wishes, wished) = mpsc::channel::<Wish>();
+        let (sender, receiver) = mpsc::channel::<Wish>();
         std::thread::spawn(move || {
-            for Wish { part, answer } in wished {
+            for Wish { part, answer } in receiver {
                 // whoever asked may be gone; then its pipes close, and the process ends of that
                 let _ = answer.send(spawn(part));
             }
         });
-        Self(wishes)
+        Self(sender)
     }
 
     /// A process in that part, which waits for its order.

@@ -1,6 +1,6 @@
 //! What a command prints, as much of it as is kept: the beginning and the end, however much it is.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, fmt::Write as _};
 
 use crate::tools::bounds::OUTPUT_CHARS_MAX;
 
@@ -45,7 +45,7 @@ impl Tape {
             (format!("{head}\n[… {left_out} bytes are left out here …]\n{tail}"), in_head + in_tail)
         };
         if strange > 0 {
-            text.push_str(&format!("\n[{strange} pieces of this are no UTF-8 and stand as \u{fffd}]"));
+            let _ = write!(text, "\n[{strange} pieces of this are no UTF-8 and stand as \u{fffd}]");
         }
         text
     }
