@@ -72,7 +72,7 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
         provider: chosen.provider,
         soul,
         portrait: Portrait::unknown(),
-        toolbox: Toolbox::with_own(),
+        toolbox: Toolbox::with_own(&brief.config.tools),
         catalog: Catalog::at(home.sessions()),
         notices: notices.clone(),
         clock: Timestamp::now,

@@ -23,6 +23,17 @@ pub struct Config {
     pub gates: Gates,
     /// When she looks back on a conversation.
     pub reflect: Reflect,
+    /// What her tools may do.
+    pub tools: Tools,
+}
+
+/// What her tools may do.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tools {
+    /// The hosts that pages are fetched from although their addresses are private: `127.0.0.1:8080`, `wiki.lan`. With
+    /// a port that one alone.
+    pub private_hosts: Vec<String>,
 }
 
 /// How much of her gated documents she may change: how often, how much at once, and how what a person thinks of her

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Each outside crate that has one home, and the home.
-const HOMES: [(&str, &str); 17] = [
+const HOMES: [(&str, &str); 20] = [
     ("interprocess", "ipc"),
     ("agent-client-protocol-schema", "ipc"),
     ("tracing-subscriber", "ipc"),
@@ -19,6 +19,9 @@ const HOMES: [(&str, &str); 17] = [
     ("rustls", "agent"),
     ("regex", "agent"),
     ("jsonschema", "agent"),
+    ("html2text", "agent"),
+    ("encoding_rs", "agent"),
+    ("chardetng", "agent"),
     ("nix", "supervisor"),
     ("clap", "client"),
 ];

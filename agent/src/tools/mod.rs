@@ -9,6 +9,7 @@
 
 mod bounds;
 mod calling;
+mod fetch;
 mod schema;
 mod stages;
 mod todo;
@@ -21,7 +22,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use ipc::{contract::soul::ToolSpec, id::RequestId};
+use ipc::{config, contract::soul::ToolSpec, id::RequestId};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -105,9 +106,10 @@ impl fmt::Debug for Toolbox {
 
 impl Toolbox {
     /// The tools that need nothing but this process.
-    pub(crate) fn with_own() -> Self {
+    pub(crate) fn with_own(settings: &config::Tools) -> Self {
         let toolbox = Self::default();
         toolbox.bring("own", vec![Arc::new(todo::Todo)]);
+        toolbox.bring("web", vec![Arc::new(fetch::Fetch::new(settings))]);
         toolbox
     }
 
