@@ -11,6 +11,11 @@ const MARKUP_BYTES_MAX: usize = 2 << 20;
 /// How far into a page its encoding may be named, as browsers look for it.
 const PRESCAN_BYTES: usize = 1024;
 
+/// How deep markup may be nested, as browsers have it; to set what is deeper takes the square of the depth.
+const DEPTH_MAX: usize = 512;
+/// What is said where the rest of a page is nested deeper.
+const TOO_DEEP: &str = "\n(from here on the page is nested too deeply to be read)";
+
 /// What kind of content a server sent, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -56,14 +61,49 @@ pub(super) fn text(kind: Kind, content_type: Option<&str>, body: &[u8]) -> Strin
     if kind != Kind::Markup {
         return decoded.into_owned();
     }
-    let markup = begin(&decoded, MARKUP_BYTES_MAX);
-    html2text::config::plain()
+    let (markup, rest) = shallow(begin(&decoded, MARKUP_BYTES_MAX));
+    let set = html2text::config::plain()
         .allow_width_overflow()
         .raw_mode(true)
         .string_from_read(markup.as_bytes(), WIDTH)
         // what cannot be set is shown as it came
-        .unwrap_or_else(|_| markup.to_owned())
+        .unwrap_or_else(|_| markup.to_owned());
+    if rest.is_empty() { set } else { set + TOO_DEEP }
 }
+
+/// Markup up to where it is nested too deeply, and the rest.
+///
+/// Tags are counted as they come, without the rules by which some end by themselves: those are not counted at all. So a
+/// page that leaves much open may be cut too early, and none too late to be set in time.
+fn shallow(markup: &str) -> (&str, &str) {
+    let lower = markup.to_ascii_lowercase();
+    let mut open: Vec<&str> = Vec::new();
+    let mut at = 0;
+    while let Some(begin) = lower.get(at..).and_then(|rest| rest.find('<')).map(|found| at + found) {
+        let rest = lower.get(begin + 1..).unwrap_or_default();
+        let (is_end, rest) = rest.strip_prefix('/').map_or((false, rest), |rest| (true, rest));
+        let name = rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+        at = begin + 1;
+        if is_end {
+            let known = open.iter().rposition(|open| *open == name);
+            open.truncate(known.unwrap_or(open.len()));
+        } else if matches!(name, "script" | "style") {
+            at += rest.find(&format!("</{name}")).unwrap_or(rest.len());
+        } else if !name.is_empty() && !ENDS_BY_ITSELF.contains(&name) {
+            open.push(name);
+            if open.len() > DEPTH_MAX {
+                return markup.split_at(begin);
+            }
+        }
+    }
+    (markup, "")
+}
+
+/// The tags that hold nothing, or end where the next of their kind begins.
+const ENDS_BY_ITSELF: [&str; 19] = [
+    "area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "option",
+    "p", "param", "source", "track", "wbr",
+];
 
 /// The longest beginning of `text` of at most so many bytes.
 fn begin(text: &str, bytes_max: usize) -> &str {
@@ -153,8 +193,25 @@ mod tests {
         for tag in ["<div>", "<b>", "<blockquote>", "<ul><li>", "<table><tr><td>"] {
             let page = tag.repeat(20_000) + "deep";
             let shown = text(Kind::Markup, None, page.as_bytes());
-            assert!(!shown.is_empty(), "{tag}");
+            assert!(shown.ends_with(TOO_DEEP), "{tag}");
         }
+    }
+
+    #[test]
+    fn only_what_is_too_deep_is_cut() {
+        let check = |page: &str, kept: bool| assert_eq!(shallow(page).1.is_empty(), kept, "{page:.60}");
+        check(&"<p>灯塔<br>".repeat(5000), true);
+        check(&"<div><B>x</b></div>".repeat(5000), true);
+        check(&format!("<script>{}</script><p>x", "'<div>'".repeat(5000)), true);
+        check(&format!("<script>{}", "<div>".repeat(5000)), true);
+        check(&"<SCRIPT></Script>".repeat(100_000), true);
+        check(&"<div>".repeat(DEPTH_MAX), true);
+        check(&"<div>".repeat(DEPTH_MAX + 1), false);
+        check(&"<".repeat(5000), true);
+        check("</div></p>", true);
+        let page = format!("{}灯", "<i>".repeat(600));
+        let (kept, rest) = shallow(&page);
+        assert_eq!((kept.len(), kept.len() + rest.len()), (3 * DEPTH_MAX, page.len()));
     }
 
     proptest! {
