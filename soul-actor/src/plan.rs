@@ -132,12 +132,16 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
                 format!("your page about `{slug}`"),
             ))
         }
-        Wish::Journal { entry } => {
+        Wish::Journal { topic, entry } => {
             let path = Document::Journal(today).path();
             let old = look(root, &path)?.unwrap_or_default();
             entries::full(&old, &path)?;
-            let bytes = entries::append(Log::Journal, &old, now, &entry);
-            Ok(one("journal", &path, String::new(), bytes, "one entry added".to_owned()))
+            let bytes = entries::append_about(Log::Journal, &old, now, (topic.as_ref(), &entry));
+            let said = match topic {
+                Some(topic) => format!("one entry added about `{topic}`"),
+                None => "one entry added".to_owned(),
+            };
+            Ok(one("journal", &path, String::new(), bytes, said))
         }
         Wish::Progress { slug, entry } => {
             let known = portrait::slugs(root, Folder::Desires);
@@ -156,9 +160,11 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
         | Wish::History { .. }
         | Wish::Diff { .. }
         | Wish::Rollback { .. }
+        | Wish::Candidates
+        | Wish::Dream(_)
         | Wish::Object(_) => {
             unreachable!(
-                "a tool that writes wishes to write; what comes back and what is objected to is decided elsewhere"
+                "a tool that writes wishes to write; what comes back, is dreamt of and objected to is decided elsewhere"
             )
         }
     }
@@ -178,6 +184,8 @@ pub(crate) fn deed(wish: &Wish) -> Deed {
         Wish::Journal { .. } => Deed::Journal,
         Wish::Progress { .. } => Deed::Progress,
         Wish::Rollback { .. } => Deed::Rollback,
+        Wish::Dream(asked) if asked.apply => Deed::Dream,
+        Wish::Dream(_) | Wish::Candidates => Deed::Read,
         Wish::Look(_) | Wish::Stand | Wish::Ratings | Wish::History { .. } | Wish::Diff { .. } => Deed::Read,
     }
 }

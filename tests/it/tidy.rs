@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Each outside crate that has one home, and the home.
-const HOMES: [(&str, &str); 16] = [
+const HOMES: [(&str, &str); 17] = [
     ("interprocess", "ipc"),
     ("agent-client-protocol-schema", "ipc"),
     ("tracing-subscriber", "ipc"),
@@ -15,6 +15,7 @@ const HOMES: [(&str, &str); 16] = [
     ("hmac", "soul-actor"),
     ("notify", "soul-actor"),
     ("similar", "soul-actor"),
+    ("unicode-normalization", "soul-actor"),
     ("reqwest", "agent"),
     ("rustls", "agent"),
     ("regex", "agent"),
