@@ -21,6 +21,8 @@ pub struct Config {
     pub person: Option<String>,
     /// How much of herself she may change at once.
     pub gates: Gates,
+    /// When something she noticed becomes part of her.
+    pub dreams: Dreams,
     /// When she looks back on a conversation.
     pub reflect: Reflect,
     /// What her tools may do.
@@ -74,6 +76,47 @@ impl Default for Gates {
             half_life: SignedDuration::from_hours(7 * 24),
             objections_a_week: 5,
         }
+    }
+}
+
+/// When something she noticed again and again in her journal becomes part of her. The defaults are those of the design.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dreams {
+    /// How many entries there must be about the same.
+    pub observations_min: u32,
+    /// On how many days.
+    pub days_min: u32,
+    /// How many days back entries count.
+    pub days_back: u32,
+    /// How many lines one dream may merge; what else qualifies waits.
+    pub lines_max: u32,
+}
+
+impl Default for Dreams {
+    fn default() -> Self {
+        Self { observations_min: 3, days_min: 2, days_back: 90, lines_max: 5 }
+    }
+}
+
+impl Dreams {
+    /// The most days that are looked back: each is a file to read.
+    pub const DAYS_BACK_MAX: u32 = 366;
+    /// The most lines one dream may merge, for each of which it must be said why.
+    pub const LINES_MAX: u32 = 20;
+
+    /// What cannot be meant: the key below `[dreams]`, and why.
+    fn mistake(&self) -> Option<(&'static str, String)> {
+        if self.observations_min == 0 || self.days_min == 0 {
+            let key = if self.observations_min == 0 { "observations_min" } else { "days_min" };
+            return Some((key, "it must be at least 1, or everything would qualify".to_owned()));
+        }
+        if !(1..=Self::DAYS_BACK_MAX).contains(&self.days_back) || self.days_back < self.days_min {
+            let max = Self::DAYS_BACK_MAX;
+            return Some(("days_back", format!("it must be from 1 to {max}, and at least `days_min`")));
+        }
+        (!(1..=Self::LINES_MAX).contains(&self.lines_max))
+            .then(|| ("lines_max", format!("it must be from 1 to {}", Self::LINES_MAX)))
     }
 }
 
@@ -358,6 +401,9 @@ impl Config {
         if !gates.half_life.is_positive() {
             return wrong("gates.half_life", "it must be above zero, as in `168h`".into());
         }
+        if let Some((key, why)) = config.dreams.mistake() {
+            return wrong(&format!("dreams.{key}"), why);
+        }
         if !config.reflect.turn_max.is_positive() || !config.reflect.after.is_positive() {
             let why = "`after` and `turn_max` must be above zero; `enabled = false` turns it off";
             return wrong("reflect", why.into());
@@ -417,6 +463,10 @@ mod tests {
         check("[heartbeat]\nturn_max = \"0s\"", "heartbeat.turn_max");
         check("[supervisor]\ndeaths_max = 0", "supervisor");
         check("[model]\nsilence_max = \"0s\"", "model.silence_max");
+        check("[dreams]\nobservations_min = 0", "dreams.observations_min");
+        check("[dreams]\ndays_min = 9\ndays_back = 8", "dreams.days_back");
+        check("[dreams]\ndays_back = 9999", "dreams.days_back");
+        check("[dreams]\nlines_max = 0", "dreams.lines_max");
         check("[model]\nmax_tokens = 0", "model.max_tokens");
         check("[model]\nkey_variable = \"sk-1234\"", "model.key_variable");
         check("[model]\nprovider = \"openai\"\nthinking = 4096", "model.thinking");

@@ -9,6 +9,7 @@
 
 mod calls;
 mod deeds;
+mod dreaming;
 mod gating;
 mod looking_back;
 #[cfg(test)]
@@ -23,7 +24,7 @@ mod trouble;
 use std::{collections::VecDeque, path::Path};
 
 use ipc::{
-    config::Gates,
+    config::{Dreams, Gates},
     contract::soul::{Birth, Called, Changed, Reply, Request, RunKind, Status},
     id::{RequestId, random_hex},
     server::Caller,
@@ -70,6 +71,8 @@ pub(crate) struct Desk {
     clock: Clock,
     /// How much she may change of herself, and what is much.
     gates: Gates,
+    /// When something she noticed becomes part of her.
+    dreams: Dreams,
     drafts: VecDeque<(String, Seed)>,
     answered: Answered,
     /// The requests that were answered in this batch.
@@ -98,6 +101,7 @@ impl Desk {
             key,
             clock,
             gates: Gates::default(),
+            dreams: Dreams::default(),
             drafts: VecDeque::new(),
             answered: Answered::default(),
             taken: Vec::new(),
@@ -115,6 +119,11 @@ impl Desk {
     /// With the gates that a person has set.
     pub(crate) fn gated_by(self, gates: Gates) -> Self {
         Self { gates, ..self }
+    }
+
+    /// With what a person has set for dreams.
+    pub(crate) fn dreaming_by(self, dreams: Dreams) -> Self {
+        Self { dreams, ..self }
     }
 
     /// A desk over a repository that cannot be opened: the documents are read, and nothing is written.

@@ -170,11 +170,16 @@ pub(crate) enum Record {
     Objections,
     /// What a person thinks of her replies.
     Ratings,
+    /// What she dreamt, and what came of it.
+    Dreams,
+    /// How far the journal has been dreamt of.
+    Dreamt,
 }
 
 impl Record {
     /// All of them.
-    pub(crate) const ALL: [Self; 4] = [Self::Emotions, Self::Changelog, Self::Objections, Self::Ratings];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Emotions, Self::Changelog, Self::Objections, Self::Ratings, Self::Dreams, Self::Dreamt];
 
     /// What it is called.
     pub(crate) const fn name(self) -> &'static str {
@@ -183,6 +188,8 @@ impl Record {
             Self::Changelog => "changelog",
             Self::Objections => "objections",
             Self::Ratings => "ratings",
+            Self::Dreams => "dreams",
+            Self::Dreamt => "dreamt",
         }
     }
 
@@ -193,6 +200,8 @@ impl Record {
             Self::Changelog => "changelog.md",
             Self::Objections => "objections.jsonl",
             Self::Ratings => "ratings.jsonl",
+            Self::Dreams => "dreams.md",
+            Self::Dreamt => "dreamt.json",
         }
     }
 }
@@ -379,6 +388,8 @@ mod tests {
         check("emotions", "emotions.json");
         check("CHANGELOG.md", "changelog.md");
         check("ratings.jsonl", "ratings.jsonl");
+        check("DREAMS.md", "dreams.md");
+        check("dreamt.json", "dreamt.json");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::{
     document::{self, Document, Folder, Scope, Text, within},
+    dreams,
     emotions::Feel,
     entries::ENTRY_CHARS_MAX,
     fields::Fields,
@@ -20,12 +21,16 @@ use crate::{
     rollback::Target,
     slug::Slug,
     tools::Tool,
+    topic::Topic,
 };
 
 /// The most commits a history shows at once; more are older than a model or a screen can use.
 pub(crate) const HISTORY_MAX: u32 = 200;
 /// The most changes a diff shows at once.
 pub(crate) const DIFF_MAX: u32 = 50;
+
+/// The most sentences a dream may be given; how many it merges is less, and set by a person.
+const WORDINGS_MAX: usize = 50;
 
 /// What a tool is asked to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +56,11 @@ pub(crate) enum Wish {
     /// Write or revise a page about a person.
     Relationship { slug: String, change: ValueChange, why: String },
     /// Write in the journal.
-    Journal { entry: String },
+    Journal { topic: Option<Topic>, entry: String },
+    /// See what she noticed again and again.
+    Candidates,
+    /// See or do what would be merged of it.
+    Dream(dreams::Asked),
     /// Write in a desire's progress.
     Progress { slug: String, entry: String },
     /// Look at something.
@@ -83,6 +92,8 @@ pub(crate) enum Look {
     Emotions,
     /// What she changed of herself.
     Changelog,
+    /// What she dreamt.
+    Dreams,
     /// The journal of today.
     JournalToday,
     /// The days there is a journal of.
@@ -113,7 +124,7 @@ impl Outcome {
 }
 
 /// The words for what `soul_read` looks at.
-pub(crate) const LOOKS: [&str; 18] = [
+pub(crate) const LOOKS: [&str; 19] = [
     "summary",
     "name",
     "identity",
@@ -129,6 +140,7 @@ pub(crate) const LOOKS: [&str; 18] = [
     "relationships",
     "emotions",
     "changelog",
+    "dreams",
     "journal_today",
     "journal_dates",
     "journal_on",
@@ -151,7 +163,7 @@ pub(crate) const FIELDS: [&str; 12] = [
 ];
 
 /// The words for what `soul_history` and `soul_diff` look at.
-pub(crate) const SCOPES: [&str; 16] = [
+pub(crate) const SCOPES: [&str; 17] = [
     "all",
     "name",
     "identity",
@@ -167,6 +179,7 @@ pub(crate) const SCOPES: [&str; 16] = [
     "relationship",
     "emotions",
     "changelog",
+    "dreams",
     "journal",
 ];
 
@@ -188,9 +201,16 @@ pub(crate) fn read(tool: Tool, input: &Value, when: &When) -> Result<Wish, Strin
         Tool::Status => Ok(Wish::Stand),
         Tool::Ratings => Ok(Wish::Ratings),
         Tool::Read => look(&fields).map(Wish::Look),
-        Tool::Journal => {
-            Ok(Wish::Journal { entry: within("entry", fields.needed("entry")?, ENTRY_CHARS_MAX)? })
-        }
+        Tool::Journal => Ok(Wish::Journal {
+            topic: fields.text("topic")?.map(Topic::tidy).transpose()?,
+            entry: within("entry", fields.needed("entry")?, ENTRY_CHARS_MAX)?,
+        }),
+        Tool::Candidates => Ok(Wish::Candidates),
+        Tool::Dream => Ok(Wish::Dream(dreams::Asked {
+            apply: fields.boolean("apply")?.unwrap_or_default(),
+            wording: fields.lines_by_name("wording", WORDINGS_MAX, dreams::LINE_CHARS_MAX)?,
+            narrative: fields.body("narrative", dreams::NARRATIVE_CHARS_MAX)?,
+        })),
         Tool::Progress => Ok(Wish::Progress {
             slug: fields.needed("slug")?.to_owned(),
             entry: within("entry", fields.needed("entry")?, ENTRY_CHARS_MAX)?,
@@ -315,6 +335,7 @@ fn look(fields: &Fields<'_>) -> Result<Look, String> {
         "relationships" => Look::Folder(Folder::Relationships),
         "emotions" => Look::Emotions,
         "changelog" => Look::Changelog,
+        "dreams" => Look::Dreams,
         "journal_today" => Look::JournalToday,
         "journal_dates" => Look::JournalDates,
         "journal_on" => Look::JournalOn(document::day(fields.needed("date")?)?),

@@ -24,6 +24,8 @@ pub(crate) struct Plan {
     pub(crate) op: &'static str,
     pub(crate) path: String,
     pub(crate) why: String,
+    /// What it rests on, as the commit names it; most rests on nothing but her word.
+    pub(crate) evidence: Vec<String>,
     /// The files as they will be.
     pub(crate) changes: Vec<Change>,
     /// What the answer says besides.
@@ -72,6 +74,7 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
         op,
         path: path.to_owned(),
         why,
+        evidence: vec![],
         changes: vec![Change { path: path.to_owned(), bytes: Some(bytes) }],
         said,
     };
@@ -129,12 +132,16 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
                 format!("your page about `{slug}`"),
             ))
         }
-        Wish::Journal { entry } => {
+        Wish::Journal { topic, entry } => {
             let path = Document::Journal(today).path();
             let old = look(root, &path)?.unwrap_or_default();
             entries::full(&old, &path)?;
-            let bytes = entries::append(Log::Journal, &old, now, &entry);
-            Ok(one("journal", &path, String::new(), bytes, "one entry added".to_owned()))
+            let bytes = entries::append_about(Log::Journal, &old, now, (topic.as_ref(), &entry));
+            let said = match topic {
+                Some(topic) => format!("one entry added about `{topic}`"),
+                None => "one entry added".to_owned(),
+            };
+            Ok(one("journal", &path, String::new(), bytes, said))
         }
         Wish::Progress { slug, entry } => {
             let known = portrait::slugs(root, Folder::Desires);
@@ -153,9 +160,11 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
         | Wish::History { .. }
         | Wish::Diff { .. }
         | Wish::Rollback { .. }
+        | Wish::Candidates
+        | Wish::Dream(_)
         | Wish::Object(_) => {
             unreachable!(
-                "a tool that writes wishes to write; what comes back and what is objected to is decided elsewhere"
+                "a tool that writes wishes to write; what comes back, is dreamt of and objected to is decided elsewhere"
             )
         }
     }
@@ -175,6 +184,8 @@ pub(crate) fn deed(wish: &Wish) -> Deed {
         Wish::Journal { .. } => Deed::Journal,
         Wish::Progress { .. } => Deed::Progress,
         Wish::Rollback { .. } => Deed::Rollback,
+        Wish::Dream(asked) if asked.apply => Deed::Dream,
+        Wish::Dream(_) | Wish::Candidates => Deed::Read,
         Wish::Look(_) | Wish::Stand | Wish::Ratings | Wish::History { .. } | Wish::Diff { .. } => Deed::Read,
     }
 }

@@ -69,7 +69,8 @@ pub(crate) fn look(
         Look::Folder(Folder::Relationships) => listed(&soul.relationships, value),
         Look::Folder(Folder::Journal) | Look::JournalDates => dates(root),
         Look::Emotions => head(&emotions(root, now)?),
-        Look::Changelog => changelog(root)?,
+        Look::Changelog => record(root, Record::Changelog)?,
+        Look::Dreams => record(root, Record::Dreams)?,
         Look::JournalToday => journal(root, today)?,
         Look::JournalOn(day) => journal(root, day)?,
     })
@@ -210,8 +211,8 @@ fn emotions(root: &Path, now: Timestamp) -> Result<String, String> {
     Ok(Emotions::read(&bytes.unwrap_or_else(|| emotions::defaults(now)))?.told(now))
 }
 
-fn changelog(root: &Path) -> Result<String, String> {
-    let bytes = workfile::look(root, Record::Changelog.path()).map_err(|error| ipc::exit::chain(&error))?;
+fn record(root: &Path, record: Record) -> Result<String, String> {
+    let bytes = workfile::look(root, record.path()).map_err(|error| ipc::exit::chain(&error))?;
     let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
     Ok(if text.trim().is_empty() { "nothing is written there yet".to_owned() } else { tail(text.trim_end()) })
 }

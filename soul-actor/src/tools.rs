@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     document::Text,
+    dreams,
     emotions::{NAME_CHARS_MAX, RATE_MAX, TRIGGER_CHARS_MAX},
     entries::{ENTRY_CHARS_MAX, SUMMARIES_CHARS_MAX},
     held::{BODY_CHARS_MAX, EVIDENCE_MAX, Horizon, SOURCE_CHARS_MAX, SOURCES_MAX, TITLE_CHARS_MAX},
@@ -46,11 +47,15 @@ pub(crate) enum Tool {
     Condense,
     /// `soul_object`
     Object,
+    /// `soul_candidates`
+    Candidates,
+    /// `soul_dream`
+    Dream,
 }
 
 impl Tool {
     /// All of them, in the order a model sees them.
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Patch,
         Self::Read,
         Self::Journal,
@@ -66,6 +71,8 @@ impl Tool {
         Self::Close,
         Self::Condense,
         Self::Object,
+        Self::Candidates,
+        Self::Dream,
     ];
 
     /// Its name.
@@ -86,6 +93,8 @@ impl Tool {
             Self::Close => "desire_close",
             Self::Condense => "desire_condense",
             Self::Object => "soul_object",
+            Self::Candidates => "soul_candidates",
+            Self::Dream => "soul_dream",
         }
     }
 
@@ -112,8 +121,11 @@ impl Tool {
             | Self::Revise
             | Self::Close
             | Self::Condense
-            | Self::Object => true,
-            Self::Read | Self::Status | Self::Ratings | Self::History | Self::Diff => false,
+            | Self::Object
+            | Self::Dream => true,
+            Self::Candidates | Self::Read | Self::Status | Self::Ratings | Self::History | Self::Diff => {
+                false
+            }
         }
     }
 
@@ -139,9 +151,10 @@ impl Tool {
                 "sources",
             ],
             Self::Update => &["document", "content", "append", "why"],
-            Self::Status | Self::Ratings => &[],
+            Self::Status | Self::Ratings | Self::Candidates => &[],
+            Self::Dream => &["apply", "wording", "narrative"],
             Self::Read => &["what", "date"],
-            Self::Journal => &["entry"],
+            Self::Journal => &["entry", "topic"],
             Self::History | Self::Diff => &["field", "slug", "since", "limit"],
             Self::Progress => &["slug", "entry"],
             Self::Rollback => &["document", "commit", "to", "why"],
@@ -183,10 +196,18 @@ impl Tool {
                 "Read yourself as you stand: a summary, one text, all values, opinions, desires or pages about people, what you feel and why, what you changed of yourself, or your journal (which is not in your prompt)."
             }
             Self::Journal => {
-                "Write an entry in today's journal: what happened, what you noticed, what you want to remember. Entries are added, never changed."
+                "Write an entry in today's journal: what happened, what you noticed, what you want to remember. Entries are added, never changed. \
+                 `topic` says what it is about, as in `identity:name`, `voice:humour` or `身份:名字`; what you notice again on other days, write under the same topic, and a dream may make it a part of you."
             }
             Self::History => {
                 "See when you changed, by whom and why, newest first. Without a slug, `value`, `opinion`, `desire`, `relationship` and `journal` mean all of them."
+            }
+            Self::Candidates => {
+                "See what you noticed again and again in your journal: which topics have enough observations on enough days to become part of you in a dream, with the entries that speak for them, and which are near."
+            }
+            Self::Dream => {
+                "Let what you noticed again and again become part of you: a line in `soul` for each topic that qualifies. What qualifies is counted, not chosen; `soul_candidates` shows it. \
+                 Without `apply` you see what would be merged and why. With `apply: true` it is: `wording` says topics in your words (`{\"identity:name\": \"I am called Lisa.\"}`), and `narrative` is what you dreamt, for your record. Notes and journal stay."
             }
             Self::Diff => "See how you changed: the lines that went and came, newest first.",
             Self::Progress => {
@@ -274,7 +295,18 @@ impl Tool {
                 }),
                 json!(["document", "why"]),
             ),
-            Self::Status | Self::Ratings => (json!({}), json!([])),
+            Self::Status | Self::Ratings | Self::Candidates => (json!({}), json!([])),
+            Self::Dream => (
+                json!({
+                    "apply": {"type": "boolean", "description": "true: do it; false or left out: show what it would do"},
+                    "wording": {
+                        "type": "object", "additionalProperties": {"type": "string", "maxLength": dreams::LINE_CHARS_MAX},
+                        "description": "for topics that qualify, the line in your own words, one sentence each",
+                    },
+                    "narrative": text(dreams::NARRATIVE_CHARS_MAX, "what you dreamt, in the first person"),
+                }),
+                json!([]),
+            ),
             Self::Read => (
                 json!({
                     "what": {"type": "string", "enum": LOOKS, "description": "what to read"},
@@ -282,7 +314,13 @@ impl Tool {
                 }),
                 json!(["what"]),
             ),
-            Self::Journal => (json!({"entry": text(ENTRY_CHARS_MAX, "the entry")}), json!(["entry"])),
+            Self::Journal => (
+                json!({
+                    "entry": text(ENTRY_CHARS_MAX, "the entry"),
+                    "topic": text(140, "what it is about: an area and a name in it, as in `identity:name`"),
+                }),
+                json!(["entry"]),
+            ),
             Self::History | Self::Diff => {
                 let (default, max) = if self == Self::History { (20, HISTORY_MAX) } else { (5, DIFF_MAX) };
                 let limit = json!({"type": "integer", "minimum": 1, "maximum": max, "default": default});

@@ -41,6 +41,10 @@ impl Desk {
             }
             let wish = input::read(tool, &call.input, &when)?;
             grant.permits(plan::deed(&wish))?;
+            if plan::deed(&wish) == Deed::Read {
+                // a tool that can write is asked what it would do
+                return Ok(Called::said(self.look(wish, now)?));
+            }
             let wish = if call.outside { gating::marked(wish) } else { wish };
             if !self.repository.is_born()? {
                 return Err(UNBORN.to_owned().into());
@@ -48,7 +52,7 @@ impl Desk {
             self.unhindered()?;
             let session = self.session_of(grant, call, plan::deed(&wish), now)?;
             let _held = self.neighbour.make_way(self.repository.root(), neighbour::now())?;
-            if matches!(plan::deed(&wish), Deed::Text(_) | Deed::Rollback) {
+            if matches!(plan::deed(&wish), Deed::Text(_) | Deed::Rollback | Deed::Dream) {
                 // counted before anything is planned: counting may flush, and a plan stands on what a flush may refuse
                 self.standing_today(now)?;
             }
@@ -64,12 +68,20 @@ impl Desk {
                     self.catch_up();
                     self.undoing(&target, grant, &why)?.plan
                 }
+                Wish::Dream(asked) => {
+                    let (caller, origin) = grant.signature(tool.name());
+                    match self.dream(&asked, (&caller, origin.name()), now)? {
+                        Ok(plan) => plan,
+                        Err(nothing) => return Ok(Called::said(nothing)),
+                    }
+                }
                 wish => plan::plan(self.repository.root(), wish, now, self.today(now))?,
             };
             grant.permits(plan.deed)?;
             let (signed, origin) = grant.signature(tool.name());
             let mut message = Message::of(plan.op, &plan.path, &signed, origin);
             message.why.clone_from(&plan.why);
+            message.evidence.clone_from(&plan.evidence);
             (message.session, message.model) = (session, Some(call.model.clone()));
             message.request = Some(id.clone());
             if call.outside {
@@ -120,6 +132,8 @@ impl Desk {
             }
             Wish::Stand => self.how_it_stands(now),
             Wish::Ratings => self.how_rated(now),
+            Wish::Candidates => self.told_of_candidates(now),
+            Wish::Dream(asked) => self.told_of_dream(&asked, now),
             Wish::Text { .. }
             | Wish::Append { .. }
             | Wish::Value { .. }
