@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Each outside crate that has one home, and the home.
-const HOMES: [(&str, &str); 16] = [
+const HOMES: [(&str, &str); 17] = [
     ("interprocess", "ipc"),
     ("agent-client-protocol-schema", "ipc"),
     ("tracing-subscriber", "ipc"),
@@ -18,6 +18,7 @@ const HOMES: [(&str, &str); 16] = [
     ("reqwest", "agent"),
     ("rustls", "agent"),
     ("regex", "agent"),
+    ("toml_edit", "agent"),
     ("nix", "supervisor"),
     ("clap", "client"),
 ];
