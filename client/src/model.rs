@@ -12,12 +12,7 @@ use ipc::{
     text::one_line,
 };
 
-use crate::{
-    arguments::ModelCommand,
-    link::{Link, LinkError},
-    output,
-    status::table,
-};
+use crate::{arguments::ModelCommand, link::Link, output, status::table};
 
 /// How long trying may take: a model that has to be loaded first takes minutes, and a chain has several.
 const TRIAL_PATIENCE: Duration = Duration::from_mins(16);

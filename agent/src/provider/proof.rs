@@ -194,3 +194,6 @@ fn results(answer: &Completion, word: &str) -> Result<Vec<Block>, String> {
     }
     if called { Ok(results) } else { Err(wrong) }
 }
+
+#[cfg(test)]
+mod tests;
