@@ -78,7 +78,7 @@ impl Desk {
         let cwd = asked.cwd.display().to_string();
         let person = person(asked.meta.as_ref())?.or_else(|| mind.person.clone());
         let making = move || {
-            mind.catalog.create_with(person, Kind::Chat, &cwd, mind.provider.model(), &mind.here_and_now())
+            mind.catalog.create_with(person, Kind::Chat, &cwd, &mind.models.name(), &mind.here_and_now())
         };
         let header = blocking(making).await?;
         relayed(&acp::NewSessionResponse::new(header.id))

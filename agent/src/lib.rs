@@ -13,6 +13,7 @@ mod acp;
 mod birth;
 mod conversation;
 mod mind;
+mod models;
 mod objection;
 mod once;
 mod outside;
@@ -21,6 +22,7 @@ mod prompt;
 mod provider;
 mod pursue;
 mod reflect;
+mod rewrite;
 mod session;
 mod setup;
 mod think;
@@ -54,22 +56,19 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    acp::Desk, mind::Mind, once::Once, portrait::Portrait, session::Catalog, think::Work, tools::Toolbox,
+    acp::Desk, mind::Mind, models::Models, once::Once, portrait::Portrait, session::Catalog, think::Work,
+    tools::Toolbox,
 };
 
 /// Thinks until it is told to stop.
 pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
     let home = brief.home();
-    let chosen = setup::choose_model(&home, &brief.config.model)?;
-    report_facts([
-        ("model", chosen.provider.model()),
-        ("notice", chosen.notice.as_deref().unwrap_or_default()),
-    ]);
+    let models = Models::at(&home, &brief.config.model, report_facts)?;
     let (soul, news) = Client::dial(&brief.run().socket(Role::Soul), brief.credentials(true));
     let notices = Notices::default();
     #[expect(clippy::disallowed_methods, reason = "the clock of the agent is read here, and passed in")]
     let mind = Arc::new(Mind {
-        provider: chosen.provider,
+        models,
         soul,
         portrait: Portrait::unknown(),
         toolbox: Toolbox::with_own(&brief.config.tools),
@@ -88,18 +87,14 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
 
     let endpoint = Endpoint::listen(&brief.run().socket(Role::Agent)).await.map_err(Fault::again)?;
     let desk = Arc::new(Desk::new(mind.clone()));
-    let service = Arc::new(Agency {
-        desk: desk.clone(),
-        mind: mind.clone(),
-        notice: chosen.notice,
-        once: Once::new(),
-        turns: Arc::default(),
-    });
+    let service =
+        Arc::new(Agency { desk: desk.clone(), mind: mind.clone(), once: Once::new(), turns: Arc::default() });
     let serving = serve::<Agent, _>(endpoint, brief.door(), service, notices);
     report_ready();
     tokio::spawn(async move {
         be_born(&mind).await;
         desk.wake().await;
+        mind.models.look_around().await;
     });
     tokio::select! {
         () = serving => {}
@@ -116,8 +111,8 @@ async fn be_born(mind: &Mind) {
 }
 
 /// Makes facts known, which stand in `lisa status` until they are replaced.
-fn report_facts<const N: usize>(facts: [(&str, &str); N]) {
-    let facts: Map<_, _> = facts.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+fn report_facts(facts: &[(&str, &str)]) {
+    let facts: Map<_, _> = facts.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
     report(&Report::Facts(facts));
 }
 
@@ -125,7 +120,6 @@ fn report_facts<const N: usize>(facts: [(&str, &str); N]) {
 struct Agency {
     desk: Arc<Desk>,
     mind: Arc<Mind>,
-    notice: Option<String>,
     once: Once<Reply>,
     turns: Arc<AtomicU32>,
 }
@@ -165,9 +159,19 @@ impl Service<Agent> for Agency {
                 };
                 self.once.outcome(&id, work).await
             }
+            Request::Model(_) if caller.role != Role::Supervisor => {
+                Reply::Refused { reason: "which model thinks is asked through the supervisor".to_owned() }
+            }
+            Request::Model(asked) => {
+                let mind = self.mind.clone();
+                let work = move || -> BoxFuture<'static, Reply> {
+                    Box::pin(async move { Reply::Model(mind.models.answer(asked).await) })
+                };
+                self.once.outcome(&id, work).await
+            }
             Request::Status => Reply::Status(Status {
-                model: self.mind.provider.model().to_owned(),
-                notice: self.notice.clone(),
+                model: self.mind.models.name(),
+                notice: self.mind.models.notice(),
                 turns: self.turns.load(Ordering::Relaxed),
             }),
         }

@@ -1,7 +1,5 @@
 //! What every turn shares: the model, the soul, the prompt, the sessions, the clock.
 
-use std::sync::Arc;
-
 use ipc::{
     client::{Client, News},
     config::Reflect,
@@ -15,15 +13,15 @@ use jiff::{Timestamp, ZonedDateTime, tz::TimeZone};
 use tokio::sync::{Mutex, mpsc};
 
 use crate::{
+    models::Models,
     portrait::Portrait,
-    provider::Provider,
     session::{Catalog, Header, Kind},
     tools::Toolbox,
 };
 
 /// Made once a life.
 pub(crate) struct Mind {
-    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) models: Models,
     pub(crate) soul: Client<Soul>,
     pub(crate) portrait: Portrait,
     /// The tools she has beside the soul's.
@@ -46,7 +44,7 @@ pub(crate) struct Mind {
 
 impl std::fmt::Debug for Mind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Mind({})", self.provider.model())
+        write!(f, "Mind({})", self.models.name())
     }
 }
 

@@ -32,8 +32,8 @@ pub(crate) async fn pursue(
     }
     let making = mind.clone();
     let made = tokio::task::spawn_blocking(move || {
-        let model = making.provider.model();
-        let header = making.catalog.create(Kind::Heartbeat, "", model, &making.here_and_now())?;
+        let model = making.models.name();
+        let header = making.catalog.create(Kind::Heartbeat, "", &model, &making.here_and_now())?;
         making.catalog.read(&header.id)
     });
     let mut transcript = match made.await.expect("making a session does not panic") {

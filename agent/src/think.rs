@@ -26,7 +26,7 @@ use crate::{
     mind::Mind,
     objection::{self, Pending},
     portrait::PortraitError,
-    provider::{Block, Completion, Delta, Message, ModelRequest, ProviderError, Role},
+    provider::{Block, Completion, Delta, Message, ModelRequest, Provider, ProviderError, Role},
     session::{SessionError, Transcript},
     tools::Calling,
     turn::{self, Call, Step},
@@ -93,10 +93,15 @@ pub(crate) async fn run(
     cancel: &CancellationToken,
 ) -> Result<Ended, TurnError> {
     let pending = objection::begin(mind, transcript, work, voice).await;
-    let model = mind.provider.model().to_owned();
+    // one turn, one model: what is set meanwhile is for the next
+    let provider = mind.models.for_a_turn().await;
+    let model = provider.model().to_owned();
+    if let Some(before) = transcript.thinker.replace(model.clone()).filter(|before| *before != model) {
+        voice.note(&format!("[model] `{model}` thinks from here on, after `{before}`\n"));
+    }
     let mut ended =
         Ended { stop: StopReason::EndTurn, model, text: String::new(), tools: Vec::new(), pending };
-    let went = rounds(mind, transcript, work, voice, cancel, &mut ended).await;
+    let went = rounds(mind, provider.as_ref(), transcript, work, voice, cancel, &mut ended).await;
     let outcome = went.as_ref().map_or_else(|_| "error".to_owned(), |()| stop_reason(ended.stop));
     let pending = std::mem::take(&mut ended.pending);
     let added = objection::settle(mind, transcript, work, voice, pending, &outcome).await;
@@ -109,6 +114,7 @@ pub(crate) async fn run(
 
 async fn rounds(
     mind: &Mind,
+    provider: &dyn Provider,
     transcript: &mut Transcript,
     work: &Work,
     voice: &Voice,
@@ -132,7 +138,7 @@ async fn rounds(
         let offer = mind.toolbox.offer(&held.tools, |tool| work.may(tool));
         let request = ModelRequest { system, messages: transcript.repaired(), tools: offer.specs().to_vec() };
         let answer = tokio::select! {
-            answer = ask(mind, &request, voice) => answer?,
+            answer = ask(provider, &request, voice) => answer?,
             () = cancel.cancelled() => {
                 ended.stop = StopReason::Cancelled;
                 return Ok(());
@@ -173,7 +179,11 @@ async fn rounds(
     unreachable!("a turn has a last round")
 }
 
-async fn ask(mind: &Mind, request: &ModelRequest, voice: &Voice) -> Result<Completion, ProviderError> {
+async fn ask(
+    provider: &dyn Provider,
+    request: &ModelRequest,
+    voice: &Voice,
+) -> Result<Completion, ProviderError> {
     let (deltas, mut shown) = mpsc::channel(DELTAS_MAX);
     let show = async {
         while let Some(delta) = shown.recv().await {
@@ -183,7 +193,7 @@ async fn ask(mind: &Mind, request: &ModelRequest, voice: &Voice) -> Result<Compl
             }
         }
     };
-    let (answer, ()) = tokio::join!(mind.provider.stream(request, deltas), show);
+    let (answer, ()) = tokio::join!(provider.stream(request, deltas), show);
     answer
 }
 

@@ -75,6 +75,8 @@ Examples:
     Wishlist,
     /// Rate her last reply, or the one that is named
     Rate(Rate),
+    /// Which model thinks and why; try another, choose another
+    Model(Model),
 }
 
 /// How to start.
@@ -162,6 +164,60 @@ pub(crate) struct Objections {
     /// Only those nobody was told of yet
     #[arg(long)]
     pub(crate) open: bool,
+}
+
+/// What of the model.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  lisa model                            what thinks, why, and what could
+  lisa model test ollama/qwen3:8b       a real exchange with a real call of a tool
+  lisa model use ollama/qwen3:8b        the same, and then it thinks from the next turn on
+  lisa model use openai/gpt-5           with its key in config.env
+  lisa model use offline                no model, no key, no network")]
+pub(crate) struct Model {
+    #[command(subcommand)]
+    pub(crate) command: Option<ModelCommand>,
+}
+
+/// Questions about the model; without one, the list.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelCommand {
+    /// What thinks and why, which keys are set, and the servers found on this machine
+    #[command(after_long_help = "\
+Examples:
+  lisa model list
+  lisa model list --json | jq '.local[].models[].name'")]
+    List,
+    /// Try one: whether it is reachable, answers, calls a tool, takes its result and streams
+    #[command(after_long_help = "\
+Examples:
+  lisa model test                       what is in use, with what is asked after it
+  lisa model test llama.cpp/qwen2.5")]
+    Test {
+        /// Which, as `lisa model list` names it; what is in use without
+        #[arg(value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// Try one, and make it the one that thinks from the next turn on
+    #[command(long_about = "\
+Try one, and make it the one that thinks from the next turn on.
+
+It sets `provider`, `name` and `base_url` under `[model]` in config.toml and leaves every other line as it is. What was \
+about the one before becomes a comment there.")]
+    #[command(after_long_help = "\
+Examples:
+  lisa model use ollama/qwen3:8b
+  lisa model use deepseek/deepseek-chat
+  lisa model use openai/gpt-5 --untested")]
+    Use {
+        /// Which, as `lisa model list` names it, or WHO/MODEL
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Without trying it first
+        #[arg(long)]
+        untested: bool,
+    },
 }
 
 /// What a reply was like.
@@ -398,6 +454,8 @@ mod tests {
             "lisa soul rollback identity abcd --to 7d",
             "lisa soul rollback identity --commit abcd",
             "lisa heartbeat",
+            "lisa model use",
+            "lisa model drop x",
         ] {
             assert_eq!(exit(&parse(line).unwrap_err()), Exit::Usage, "{line}");
         }
@@ -453,6 +511,13 @@ mod tests {
         assert!(matches!(parse("lisa soul").unwrap().command, Command::Soul(Soul { command: None })));
         let Command::Rate(rate) = parse("lisa rate down --message m1").unwrap().command else { panic!() };
         assert_eq!((rate.mark, rate.message.as_deref()), (Mark::Down, Some("m1")));
+        assert!(matches!(parse("lisa model").unwrap().command, Command::Model(Model { command: None })));
+        let Command::Model(Model { command: Some(ModelCommand::Use { name, untested }) }) =
+            parse("lisa model use ollama/千问:8b --untested").unwrap().command
+        else {
+            panic!()
+        };
+        assert_eq!((name.as_str(), untested), ("ollama/千问:8b", true));
         let Command::Objections(asked) = parse("lisa objections --open").unwrap().command else { panic!() };
         assert_eq!((asked.limit, asked.open), (20, true));
         let Command::Soul(Soul { command: Some(SoulCommand::Edit { document, why }) }) =

@@ -6,6 +6,7 @@
 //!  link        one connection to the chat socket      (JSON-RPC, deadlines, peer checked)
 //!  chat        a conversation: attach, turn, transcript
 //!  status · events · soul · heartbeat                 one question each, and how its answer looks
+//!  model      which one thinks, trying it, choosing it
 //!  deeds       why, roll-back and check: what a person does to the self
 //!  edit        a document in a person's words        (the only place that runs a person's program)
 //!  objections · wishlist · rate                       what she says no to, wishes for, and how she is liked
@@ -24,6 +25,7 @@ mod edit;
 mod events;
 mod heartbeat;
 mod link;
+mod model;
 mod news;
 mod objections;
 mod output;
@@ -90,6 +92,7 @@ async fn answer(home: &Home, json: bool, command: Command) -> Result<(), Fault> 
         Command::Heartbeat(asked) => heartbeat::heartbeat(home, json, asked.command).await,
         Command::Objections(asked) => objections::objections(home, json, &asked, &TimeZone::system()).await,
         Command::Wishlist => wishlist::wishlist(home, json).await,
+        Command::Model(asked) => model::model(home, json, asked.command).await,
         Command::Rate(asked) => rate::rate(home, json, asked).await,
     }
 }

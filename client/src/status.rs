@@ -65,6 +65,7 @@ fn screen(status: &Status) -> String {
     lines.push(format!("self     {}", oneself(status)));
     lines.push(format!("clients  {}", status.clients));
     lines.push(format!("epoch    {}", status.epoch));
+    lines.extend(status.offer.iter().map(|offer| format!("! {}", one_line(offer, 400))));
     lines.extend(status.notices.iter().map(|notice| format!("! {}", one_line(notice, WHY_CHARS_MAX))));
     lines.join("\n")
 }
@@ -148,6 +149,7 @@ pub(crate) mod tests {
                 unborn: None,
             },
             clients: 1,
+            offer: None,
             notices: vec!["the identity is over its budget;\nshorten it".into()],
         }
     }

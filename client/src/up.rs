@@ -116,6 +116,9 @@ async fn start(home: &Home) -> Result<Status, Fault> {
                 waking.end();
                 let pid = pid(&status);
                 output::aside(&format!("running, {pid}; `lisa chat` talks to her, `lisa down` stops her"));
+                if let Some(offer) = &status.offer {
+                    output::aside(&one_line(offer, 400));
+                }
                 if let Some(unborn) = &status.soul.unborn {
                     output::aside(unborn);
                 }

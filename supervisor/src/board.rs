@@ -88,6 +88,7 @@ impl Board {
             Some(format!("the {role} is parked: {why}; mend it, then `lisa down` and `lisa up`"))
         });
         let notices = CHILDREN.iter().filter_map(|role| fact(*role, "notice"));
+        let offer = fact(Role::Agent, "offer");
         let unborn = fact(Role::Agent, "unborn");
         Status {
             processes: std::iter::once(supervisor).chain(children).collect(),
@@ -95,6 +96,7 @@ impl Board {
             run: self.run.clone(),
             epoch: self.epoch,
             model: fact(Role::Agent, "model").unwrap_or_default(),
+            offer,
             clients,
             notices: parked.chain(notices).chain(unborn.clone()).collect(),
             soul: SoulStatus { unborn, ..self.soul.clone() },

@@ -7,6 +7,7 @@ mod stage;
 
 mod asked_for;
 mod bad_input;
+mod choosing;
 mod conversation;
 mod deaths;
 mod deeds;

@@ -23,6 +23,7 @@ const HOMES: &[(&str, &str)] = &[
     ("html2text", "agent"),
     ("encoding_rs", "agent"),
     ("chardetng", "agent"),
+    ("toml_edit", "agent"),
     ("nix", "supervisor"),
     ("clap", "client"),
 ];

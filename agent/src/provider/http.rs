@@ -29,6 +29,8 @@ use super::{
     sse::{Event, Framing, Parser},
 };
 
+pub(super) use self::glance::glance;
+
 /// What one protocol has of its own: pure functions in both directions.
 pub(super) trait Dialect: std::fmt::Debug + Send + Sync + 'static {
     /// The provider's name in opaque state, and before the model's where it is shown.
@@ -389,6 +391,8 @@ fn innermost(error: &dyn std::error::Error) -> String {
     }
     ipc::text::one_line(&cause.to_string(), SAID_CHARS_MAX)
 }
+
+mod glance;
 
 #[cfg(test)]
 mod tests;

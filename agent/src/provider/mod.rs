@@ -15,10 +15,13 @@ pub(crate) mod config_env;
 mod error;
 mod history;
 mod http;
+pub(crate) mod local;
 mod message;
+pub(crate) mod naming;
 mod offline;
 mod ollama;
 mod openai;
+mod proof;
 mod reading;
 mod responses;
 mod retry;
@@ -32,9 +35,11 @@ use ipc::contract::soul::ToolSpec;
 use tokio::sync::mpsc;
 
 pub(crate) use self::{
-    choice::choose,
+    choice::{Choice, choose, key_variables},
     error::{Fault, ProviderError},
     message::{Block, Input, Message, Opaque, Role},
+    proof::prove,
+    settings::{RemoteSettings, Settings, without_query},
 };
 
 /// One conversation as a provider is shown it.

@@ -93,7 +93,7 @@ impl fmt::Debug for Key {
 }
 
 /// An address as it may be shown: queries of some gateways carry a key.
-pub(super) fn without_query(url: &Url) -> String {
+pub(crate) fn without_query(url: &Url) -> String {
     let mut shown = url.clone();
     shown.set_query(None);
     shown.to_string().trim_end_matches('/').to_owned()

@@ -175,7 +175,7 @@ async fn begin(
     from: usize,
     up_to: usize,
 ) -> Result<Begun, SessionError> {
-    let (catalog, model, now) = (mind.catalog.clone(), mind.provider.model().to_owned(), mind.here_and_now());
+    let (catalog, model, now) = (mind.catalog.clone(), mind.models.name(), mind.here_and_now());
     // it is about somebody, whose page she should see
     let person = mind.person_in(&session.header).map(str::to_owned);
     let making =

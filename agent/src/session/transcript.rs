@@ -28,6 +28,8 @@ pub(crate) struct Transcript {
     pub(crate) watermark: Watermark,
     turns: BTreeMap<String, TurnState>,
     last_reply: Option<String>,
+    /// The model of the last turn of this life.
+    pub(crate) thinker: Option<String>,
     prompt: Option<String>,
     pub(super) asides: Asides,
 }
@@ -60,6 +62,7 @@ impl Transcript {
             watermark: Watermark::default(),
             turns: BTreeMap::new(),
             last_reply: None,
+            thinker: None,
             prompt: None,
             asides: Asides::default(),
         };
@@ -250,6 +253,7 @@ mod tests {
             watermark: Watermark::default(),
             turns: BTreeMap::new(),
             last_reply: None,
+            thinker: None,
             prompt: None,
             asides: Asides::default(),
         }

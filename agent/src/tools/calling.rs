@@ -146,14 +146,8 @@ impl Calling<'_> {
         input: Map<String, Value>,
     ) -> Outcome {
         let deadline = tool.deadline(&input);
-        let task = Task {
-            mind: self.mind,
-            session,
-            request: &self.work.request,
-            call: id,
-            voice: self.voice,
-            cancel: self.cancel,
-        };
+        let task =
+            Task { session, request: &self.work.request, call: id, voice: self.voice, cancel: self.cancel };
         let ended = async {
             self.cancel.cancelled().await;
             tokio::time::sleep(END_MAX).await;

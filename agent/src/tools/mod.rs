@@ -27,7 +27,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::calling::{Calling, call_id};
-use crate::{mind::Mind, voice::Voice};
+use crate::voice::Voice;
 
 /// How long a tool may take that does not say otherwise.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
@@ -56,8 +56,6 @@ pub(crate) fn is_own(name: &str) -> bool {
 /// What a call happens in.
 #[derive(Clone, Copy)]
 pub(crate) struct Task<'a> {
-    /// What every turn shares.
-    pub(crate) mind: &'a Mind,
     /// The conversation it is called in.
     pub(crate) session: &'a str,
     /// The request that asked for the turn.

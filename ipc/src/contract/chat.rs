@@ -6,6 +6,7 @@
 //! | [`EVENTS`] | [`EventsSince`] | [`Events`]; with `follow`, an [`EVENT`] notification for each later one |
 //! | [`SOUL`] | a [`super::soul::Request`] | a [`super::soul::Reply`] |
 //! | [`HEARTBEAT`] | a [`super::heartbeat::Request`] | a [`super::heartbeat::Reply`] |
+//! | [`MODEL`] | a [`super::model::Request`] | a [`super::model::Reply`] |
 //! | [`REFLECT`] | `{sessionId}` | the answer of a prompt; what came of it is said in the session |
 //! | [`STOP`] | none | `null`, and then the supervisor stops in order |
 
@@ -23,6 +24,8 @@ pub const EVENT: &str = "_lisa/event";
 pub const SOUL: &str = "_lisa/soul";
 /// A question to the heartbeat.
 pub const HEARTBEAT: &str = "_lisa/heartbeat";
+/// A question about which model thinks.
+pub const MODEL: &str = "_lisa/model";
 /// Look back on a session.
 pub const REFLECT: &str = "_lisa/reflect";
 /// Stop, in order, losing nothing.
@@ -41,6 +44,9 @@ pub struct Status {
     pub epoch: u64,
     /// The model in use; empty while the agent has not said.
     pub model: String,
+    /// A model on this machine that could think, where none does and one was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offer: Option<String>,
     /// The self.
     pub soul: SoulStatus,
     /// How many clients are attached.

@@ -13,6 +13,7 @@
 pub mod agent;
 pub mod chat;
 pub mod heartbeat;
+pub mod model;
 pub mod soul;
 
 use serde::{Serialize, de::DeserializeOwned};

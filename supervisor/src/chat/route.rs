@@ -18,6 +18,8 @@ pub(crate) enum Route {
     Soul,
     /// The heartbeat.
     Heartbeat,
+    /// The agent, about its model.
+    Model,
     /// The agent.
     Agent(Relay),
     /// Nobody.
@@ -49,6 +51,7 @@ pub(crate) fn route(method: &str, params: &Value) -> Route {
         (chat::STOP, _) => Route::Stop,
         (chat::SOUL, _) => Route::Soul,
         (chat::HEARTBEAT, _) => Route::Heartbeat,
+        (chat::MODEL, _) => Route::Model,
         ("session/new", _) => Route::Agent(Relay::New),
         ("session/load" | "session/resume", Some(session)) => Route::Agent(Relay::Attach { session }),
         ("session/prompt" | chat::REFLECT, Some(session)) => Route::Agent(Relay::Prompt { session }),
@@ -74,6 +77,7 @@ mod tests {
         check("_lisa/events", Route::Events);
         check("_lisa/soul", Route::Soul);
         check("_lisa/heartbeat", Route::Heartbeat);
+        check("_lisa/model", Route::Model);
         check("_lisa/stop", Route::Stop);
         check("session/new", Route::Agent(Relay::New));
         check("session/load", Route::Agent(Relay::Attach { session: session() }));

@@ -10,6 +10,6 @@ mod world;
 pub(crate) use acp::{Chat, Reply};
 pub(crate) use dialect::Dialect;
 pub(crate) use disk::{Mount, Scratch, say};
-pub(crate) use model::{Answer, Model, birth_words, puppet};
+pub(crate) use model::{Answer, Model, birth_words, calls_what_it_is_told, puppet};
 pub(crate) use rack::{PATIENCE, Rack, call, run, said};
 pub(crate) use world::{World, end, eventually, kill_outright, pause, resume, secs};

@@ -15,6 +15,8 @@ use crate::provider::{
     settings::{Settings, Speaks},
 };
 
+mod any_bytes;
+
 /// What the server does on one connection.
 #[derive(Clone)]
 enum Act {

@@ -51,6 +51,8 @@ struct Call {
     name: String,
     arguments: String,
     joiner: Joiner,
+    /// What the server wants to see again beside the call: Gemini's signature of the thought behind it (row C7.26).
+    extra: Value,
 }
 
 impl Assemble for Assembly {
@@ -113,9 +115,17 @@ impl Assemble for Assembly {
         self.calls.retain(|call| !(call.name.is_empty() && call.arguments.trim().is_empty()));
         let stop = self.stop()?;
         let mut blocks = Vec::new();
-        if !self.thinking.trim().is_empty() {
+        let extras: Vec<Value> = match stop {
+            Stop::ToolUse => self.calls.iter().map(|call| call.extra.clone()).collect(),
+            Stop::EndTurn | Stop::MaxTokens | Stop::Refusal => Vec::new(),
+        };
+        let has_extras = extras.iter().any(|extra| !extra.is_null());
+        if !self.thinking.trim().is_empty() || has_extras {
             let field = self.thinking_field.unwrap_or("reasoning_content");
-            let json = serde_json::json!({"field": field});
+            let mut json = serde_json::json!({"field": field});
+            if has_extras {
+                json["calls"] = Value::Array(extras);
+            }
             let opaque = Opaque { provider: PROVIDER.to_owned(), model: model.to_owned(), json };
             blocks.push(Block::Thinking { thinking: self.thinking, opaque: Some(opaque) });
         }
@@ -161,7 +171,7 @@ impl Assembly {
                 self.take_call(position, call)?;
             }
         }
-        let arguments: usize = self.calls.iter().map(|call| call.arguments.len()).sum();
+        let arguments: usize = self.calls.iter().map(|call| call.arguments.len() + bytes(&call.extra)).sum();
         if self.text.len() + self.thinking.len() + arguments > ANSWER_BYTES_MAX {
             return Err(Fault::TooLarge { what: "the answer", bytes_max: ANSWER_BYTES_MAX });
         }
@@ -191,6 +201,9 @@ impl Assembly {
         let Some(call) = self.calls.get_mut(call) else { return Ok(()) };
         if call.id.is_empty() {
             id.clone_into(&mut call.id);
+        }
+        if let Some(extra @ Value::Object(_)) = piece.get("extra_content") {
+            call.extra = extra.clone();
         }
         let function = piece.get("function").unwrap_or(piece);
         if call.name.is_empty() {
@@ -226,6 +239,11 @@ impl Assembly {
             _ => Stop::EndTurn,
         })
     }
+}
+
+/// How long what is kept beside a call is.
+fn bytes(extra: &Value) -> usize {
+    if extra.is_null() { 0 } else { extra.to_string().len() }
 }
 
 #[cfg(test)]

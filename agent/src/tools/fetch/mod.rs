@@ -23,6 +23,7 @@ use reqwest::{
     redirect,
 };
 use serde_json::{Map, Value, json};
+use tracing::info;
 
 use self::{
     address::{Named, is_public},

@@ -216,6 +216,23 @@ fn c7_18_an_error_in_the_stream_is_a_failure_and_says_whether_it_passes() {
 }
 
 #[test]
+fn c7_26_a_signature_beside_a_call_is_kept_word_for_word() {
+    let call = |index: u32, extra: Value| {
+        json!({"tool_calls": [{"index": index, "id": format!("i{index}"), "extra_content": extra,
+               "function": {"name": "t", "arguments": "{}"}}]})
+    };
+    let extra = json!({"google": {"thought_signature": "Ab+/=="}});
+    let completion = deltas(&[call(0, extra.clone()), call(1, Value::Null)], "tool_calls");
+    let json = json!({"field": "reasoning_content", "calls": [extra, null]});
+    let opaque = Opaque { provider: "openai".into(), model: "m".into(), json };
+    assert_eq!(
+        completion.blocks.first(),
+        Some(&Block::Thinking { thinking: String::new(), opaque: Some(opaque) })
+    );
+    check(&completion, &[("t", json!({})), ("t", json!({}))]);
+}
+
+#[test]
 fn c7_27_a_malformed_call_is_a_failure() {
     let done =
         r#"{"choices":[{"delta":{},"finish_reason":"function_call_filter: MALFORMED_FUNCTION_CALL"}]}"#;
