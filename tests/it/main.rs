@@ -18,6 +18,7 @@ mod isolation;
 mod models;
 mod objections;
 mod old_home;
+mod planted;
 mod providers;
 mod reflection;
 mod reload;

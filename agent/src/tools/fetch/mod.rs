@@ -127,6 +127,8 @@ impl Tool for Fetch {
     fn run<'a>(&'a self, task: Task<'a>, input: Map<String, Value>) -> BoxFuture<'a, Outcome> {
         Box::pin(async move {
             let url = input.get("url").and_then(Value::as_str).unwrap_or_default();
+            let (session, request, call) = (task.session, task.request, task.call);
+            info!(session, %request, call, url = one_line(url, 200), "fetching a page");
             let start =
                 input.get("start").and_then(Value::as_u64).and_then(|start| usize::try_from(start).ok());
             tokio::select! {
