@@ -12,12 +12,16 @@ use crate::stage::{Answer, Model, World};
 
 /// A server of one page: whatever is asked for, it is this.
 fn page(body: &str) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let answer = format!(
+    serve(format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
         body.len()
-    );
+    ))
+}
+
+/// A server that always answers the same.
+fn serve(answer: String) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
@@ -27,6 +31,11 @@ fn page(body: &str) -> SocketAddr {
         }
     });
     address
+}
+
+/// A server that sends whoever comes somewhere else.
+fn signpost(to: &str) -> SocketAddr {
+    serve(format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"))
 }
 
 /// What a page wants, and the call that a model which obeys it makes.
@@ -119,7 +128,12 @@ fn what_a_page_wants_of_her_is_refused_or_marked_as_the_page_s() {
         let mut chat = world.chat();
         let session = chat.new_session();
         let reply = chat.say(&session, "what does the page say?");
-        assert_eq!(reply.tools(), ["fetch", plant.tool], "{}", plant.says);
+        let tools = reply.tools();
+        assert!(
+            tools[0].starts_with("fetch ") && tools[1].starts_with(plant.tool),
+            "{}: {tools:?}",
+            plant.says
+        );
         let told = model.requests();
         let told = told.last().unwrap()["messages"].as_array().unwrap().clone();
         let results: Vec<&str> =
@@ -131,5 +145,42 @@ fn what_a_page_wants_of_her_is_refused_or_marked_as_the_page_s() {
         } else {
             assert_eq!(world.git(&["rev-parse", "HEAD"]), before, "{}: {}", plant.says, results[1]);
         }
+    }
+}
+
+#[test]
+fn a_page_cannot_lead_to_what_only_this_machine_reaches() {
+    let secret = page("a secret of this machine");
+    let signpost = signpost(&format!("http://{secret}/"));
+    let urls = [
+        format!("http://{signpost}/"),
+        format!("http://{secret}/"),
+        format!("http://localhost:{}/", secret.port()),
+    ];
+    let asked = urls.clone();
+    let model = Model::start(move |request, _| {
+        let results = request["messages"].as_array().unwrap().iter().filter(|m| m["role"] == "tool").count();
+        match results {
+            0 => Answer::Calls(asked.iter().map(|url| ("fetch", json!({"url": url}))).collect()),
+            _ => Answer::Says("done".into()),
+        }
+    });
+    let named = format!("{}\n[tools]\nprivate_hosts = [\"{signpost}\"]\n", model.config());
+    let world = World::configured(&named);
+    world.up_and_born();
+    let mut chat = world.chat();
+    let session = chat.new_session();
+    chat.say(&session, "go there");
+    let told = model.requests().last().unwrap()["messages"].clone();
+    let results: Vec<&str> = told
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| message["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(results.len(), urls.len());
+    for result in results {
+        assert!(result.contains("no public address") && !result.contains("a secret"), "{result}");
     }
 }
