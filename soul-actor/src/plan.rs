@@ -24,6 +24,8 @@ pub(crate) struct Plan {
     pub(crate) op: &'static str,
     pub(crate) path: String,
     pub(crate) why: String,
+    /// What it rests on, as the commit names it; most rests on nothing but her word.
+    pub(crate) evidence: Vec<String>,
     /// The files as they will be.
     pub(crate) changes: Vec<Change>,
     /// What the answer says besides.
@@ -72,6 +74,7 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
         op,
         path: path.to_owned(),
         why,
+        evidence: vec![],
         changes: vec![Change { path: path.to_owned(), bytes: Some(bytes) }],
         said,
     };

@@ -148,7 +148,8 @@ pub(crate) fn decide(
         [] => "as it was".to_owned(),
         left => format!("as it was; {}", left.join("; ")),
     };
-    let plan = Plan { deed: Deed::Rollback, op: "rollback", path, why: reason, changes, said };
+    let plan =
+        Plan { deed: Deed::Rollback, op: "rollback", path, why: reason, evidence: vec![], changes, said };
     Ok(Undoing { plan, changes: restored, undoes, left })
 }
 

@@ -70,6 +70,7 @@ impl Desk {
             let (signed, origin) = grant.signature(tool.name());
             let mut message = Message::of(plan.op, &plan.path, &signed, origin);
             message.why.clone_from(&plan.why);
+            message.evidence.clone_from(&plan.evidence);
             (message.session, message.model) = (session, Some(call.model.clone()));
             message.request = Some(id.clone());
             if call.outside {
