@@ -14,6 +14,7 @@ mod looking_back;
 #[cfg(test)]
 mod matrix;
 mod migrating;
+mod noting;
 mod objecting;
 mod persons;
 #[cfg(test)]
@@ -44,6 +45,7 @@ use crate::{
     plan::{NotWritten, no_such},
     portrait::{self, portrait},
     reading,
+    recall::Shelf,
     repository::{Change, Repository, RepositoryError, Versions, Wanted, workfile::look},
     rollback::has_seed,
     seal,
@@ -87,6 +89,8 @@ pub(crate) struct Desk {
     is_newest_form: bool,
     /// How many gated writes there were today, as far as it was counted.
     quota: Option<Quota>,
+    /// Her notes, as they were last read.
+    shelf: Shelf,
 }
 
 impl Desk {
@@ -109,6 +113,7 @@ impl Desk {
             is_clear: false,
             is_newest_form: false,
             quota: None,
+            shelf: Shelf::default(),
         }
     }
 
@@ -417,6 +422,7 @@ impl Desk {
             }
             Document::Progress(slug) => format!("nothing is written about the progress of `{slug}` yet"),
             Document::Journal(day) => format!("the journal has no entry of {day}"),
+            Document::Notes(day) => format!("there is no note of {day}"),
             Document::Relationship(slug) => {
                 no_such("page about a person", slug.as_str(), &portrait::slugs(root, Folder::Relationships))
             }

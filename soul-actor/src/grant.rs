@@ -59,6 +59,8 @@ pub(crate) enum Deed {
     Birth,
     /// The journal grows.
     Journal,
+    /// Something is noted.
+    Note,
     /// A desire's progress grows.
     Progress,
     /// The progress of a desire is condensed.
@@ -124,7 +126,7 @@ impl Grant {
             Deed::Progress | Deed::NewDesire => {
                 matches!(self, Self::Chat | Self::Run(Heartbeat | Examen | Reflect))
             }
-            Deed::Desire | Deed::Entry | Deed::Feel => {
+            Deed::Desire | Deed::Entry | Deed::Feel | Deed::Note => {
                 matches!(self, Self::Chat | Self::Run(Heartbeat | Reflect))
             }
             Deed::Condense => self == Self::Run(Reflect),
@@ -339,6 +341,7 @@ mod tests {
         check(Deed::Desire, "++--+---");
         check(Deed::Entry, "++--+---");
         check(Deed::Feel, "++--+---");
+        check(Deed::Note, "++--+---");
         check(Deed::Condense, "----+---");
         for text in [Text::Name, Text::Identity, Text::Purpose, Text::Constitution, Text::User] {
             check(Deed::Text(text), "++--+---");

@@ -5,12 +5,12 @@ use tracing::error;
 
 use crate::{
     desires,
-    document::{Document, Folder, Record},
+    document::{Document, Folder, Record, Text},
     emotions,
     entries::{self, Log},
     grant::Deed,
     input::Wish,
-    portrait,
+    notes, portrait,
     repository::{Change, RepositoryError, Root, cause, workfile::look},
     sheet::{Kind, Sheet, trimmed},
     slug::Slug,
@@ -139,6 +139,13 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
             let bytes = entries::append(Log::Journal, &old, now, &entry);
             Ok(one("journal", &path, String::new(), bytes, "one entry added".to_owned()))
         }
+        Wish::Remember { about, note, outside } => {
+            let path = Document::Notes(today).path();
+            let old = look(root, &path)?.unwrap_or_default();
+            entries::full(&old, &path)?;
+            let (bytes, address) = notes::append(today, &old, (about, outside), now, &note);
+            Ok(one("remember", &path, String::new(), bytes, format!("noted as `{address}`")))
+        }
         Wish::Progress { slug, entry } => {
             let known = portrait::slugs(root, Folder::Desires);
             let Some(slug) = find(&known, &slug) else {
@@ -155,10 +162,13 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
         | Wish::Ratings
         | Wish::History { .. }
         | Wish::Diff { .. }
+        | Wish::Recall(_)
+        | Wish::Memory
+        | Wish::Promote { .. }
         | Wish::Rollback { .. }
         | Wish::Object(_) => {
             unreachable!(
-                "a tool that writes wishes to write; what comes back and what is objected to is decided elsewhere"
+                "a tool that writes wishes to write; what comes back, is objected to or promoted is decided elsewhere"
             )
         }
     }
@@ -176,9 +186,17 @@ pub(crate) fn deed(wish: &Wish) -> Deed {
         Wish::Feel(_) => Deed::Feel,
         Wish::Object(_) => Deed::Object,
         Wish::Journal { .. } => Deed::Journal,
+        Wish::Remember { .. } => Deed::Note,
+        Wish::Promote { .. } => Deed::Text(Text::Memory),
         Wish::Progress { .. } => Deed::Progress,
         Wish::Rollback { .. } => Deed::Rollback,
-        Wish::Look(_) | Wish::Stand | Wish::Ratings | Wish::History { .. } | Wish::Diff { .. } => Deed::Read,
+        Wish::Look(_)
+        | Wish::Recall(_)
+        | Wish::Memory
+        | Wish::Stand
+        | Wish::Ratings
+        | Wish::History { .. }
+        | Wish::Diff { .. } => Deed::Read,
     }
 }
 

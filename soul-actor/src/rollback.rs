@@ -2,8 +2,8 @@
 //!
 //! History is never rewritten: a roll-back is a commit that says what it undoes. One document comes back as it was at a
 //! commit or a time; of one commit everything it changed, unless a later change would be lost; or everything that is
-//! shown, as of a time. What only grows (journal, progress) is a record of what happened and stays, unless a person
-//! names it.
+//! shown, as of a time, and with it which notes were recalled. What only grows (journal, notes, progress) is a record of
+//! what happened and stays, unless a person names it.
 
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
@@ -12,7 +12,7 @@ use jiff::{Timestamp, civil::Date};
 
 use crate::{
     blame::counts,
-    document::{Document, Record, Scope},
+    document::{Document, Record, Scope, Text},
     emotions::Emotions,
     grant::Deed,
     migrate,
@@ -162,7 +162,7 @@ fn document_as_of(
     hand: Hand,
 ) -> Result<Found, NotWritten> {
     let path = document.path();
-    if grows(&path) && hand == Hand::Hers {
+    if (grows(&path) || path == Record::Hits.path()) && hand == Hand::Hers {
         return Err(format!(
             "`{path}` is only added to; a person can bring it back, with `lisa soul rollback`"
         )
@@ -207,7 +207,7 @@ fn commit_undone(repository: &Repository, commit: &str, hand: Hand) -> Result<Fo
         let now = look(repository.root(), &file.path)?;
         if now == file.after || now == file.before {
             wanted.insert(file.path, file.before);
-        } else if grows(&file.path) {
+        } else if grows(&file.path) || file.path == Record::Hits.path() {
             left.push(format!("`{}` has later entries and stays", file.path));
         } else {
             let later = repository.touches_since(std::slice::from_ref(&file.path), &commit, 1)?;
@@ -237,6 +237,9 @@ fn shown_as_of(repository: &Repository, time: Timestamp) -> Result<Found, NotWri
     }
     let paths: Vec<_> = wanted.keys().cloned().collect();
     let undoes = repository.touches_since(&paths, &commit, UNDOES_MAX)?;
+    // no prompt shows what her notes earned, but it depends on what is undone
+    let hits = Record::Hits.path();
+    wanted.insert(hits.to_owned(), repository.file_at(&commit, hits)?);
     let head = format!("everything shown as it was at {}, {}", crate::held::iso(time), short(&commit));
     Ok((vec![], undoes, wanted, head))
 }
@@ -250,7 +253,7 @@ fn as_of(repository: &Repository, time: Timestamp) -> Result<String, NotWritten>
 fn unfit(path: &str, bytes: Option<&[u8]>, hand: Hand) -> Option<String> {
     let document = parse(path);
     match (&document, bytes) {
-        (Some(Document::Text(_)), None) => {
+        (Some(Document::Text(Text::Name | Text::Identity | Text::Purpose | Text::Constitution)), None) => {
             Some(format!("`{path}` did not exist then, and she cannot be without it"))
         }
         (Some(Document::Text(text)), Some(bytes)) if hand == Hand::Hers => {
@@ -291,6 +294,7 @@ fn grows(path: &str) -> bool {
         parse(path),
         Some(
             Document::Journal(_)
+                | Document::Notes(_)
                 | Document::Progress(_)
                 | Document::Record(Record::Changelog | Record::Objections | Record::Ratings)
         )
