@@ -15,6 +15,7 @@ mod heartbeat;
 mod hostile;
 mod isolation;
 mod models;
+mod notes;
 mod objections;
 mod old_home;
 mod providers;
