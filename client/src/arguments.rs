@@ -271,7 +271,7 @@ Examples:
   lisa soul show identity
   lisa soul show desires/learn-rust")]
     Show {
-        /// Its name or path: `identity`, `desires/learn-rust`, `journal/2026-11-30`
+        /// Its name or path: `identity`, `desires/learn-rust`, `journal/2026-11-30`, `notes/2026-11-30`
         #[arg(value_name = "DOC")]
         document: String,
     },

@@ -21,11 +21,13 @@ use crate::{
 };
 
 /// The tools she has in her own time: an allow-list, never "all but".
-const TOOLS: [&str; 10] = [
+const TOOLS: [&str; 12] = [
     "soul_read",
     "soul_history",
     "soul_diff",
     "soul_journal",
+    "soul_remember",
+    "soul_recall",
     "soul_patch",
     "soul_feel",
     "soul_object",

@@ -59,6 +59,12 @@ pub struct Gates {
     pub ratings_max: u32,
     /// In how long a rating loses half of its weight.
     pub half_life: SignedDuration,
+    /// In how many conversations a note must have been recalled to go into `memory`.
+    pub note_hits: u32,
+    /// In how many while the ratings weigh at least `liked_from`.
+    pub note_hits_liked: u32,
+    /// The weight of the ratings, 0 to 1, from which on that is so.
+    pub liked_from: f64,
     /// From how many objections in seven days on she is asked to reflect on them.
     pub objections_a_week: u32,
 }
@@ -74,6 +80,9 @@ impl Default for Gates {
             ratings_min: 3,
             ratings_max: 20,
             half_life: SignedDuration::from_hours(7 * 24),
+            note_hits: 3,
+            note_hits_liked: 2,
+            liked_from: 0.75,
             objections_a_week: 5,
         }
     }
@@ -391,8 +400,18 @@ impl Config {
             return wrong("supervisor", why.into());
         }
         let gates = &config.gates;
-        if ![gates.refuse_below, gates.narrow_below].iter().all(|weight| (0.0..=1.0).contains(weight)) {
-            return wrong("gates", "`refuse_below` and `narrow_below` must be from 0 to 1".into());
+        if ![gates.refuse_below, gates.narrow_below, gates.liked_from]
+            .iter()
+            .all(|weight| (0.0..=1.0).contains(weight))
+        {
+            return wrong(
+                "gates",
+                "`refuse_below`, `narrow_below` and `liked_from` must be from 0 to 1".into(),
+            );
+        }
+        if gates.note_hits.min(gates.note_hits_liked) == 0 {
+            let why = "`note_hits` and `note_hits_liked` must be at least 1, or every note would be in every prompt";
+            return wrong("gates.note_hits", why.into());
         }
         if gates.ratings_max < gates.ratings_min.max(1) {
             let why = "it must be at least 1 and at least `ratings_min`, or no rating would count";
@@ -484,6 +503,8 @@ mod tests {
         check(&chain("provider = \"openai\"\nmodel = \"m\""), "unknown field `model`");
         check("[gates]\nrefuse_below = 1.5", "refuse_below");
         check("[gates]\nhalf_life = \"0s\"", "gates.half_life");
+        check("[gates]\nliked_from = -0.1", "liked_from");
+        check("[gates]\nnote_hits_liked = 0", "note_hits");
         check("[gates]\nratings_max = 2", "gates.ratings_max");
         check("person = \"../anna\"", "person");
         check("[reflect]\nafter = \"-1m\"", "reflect");

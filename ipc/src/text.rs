@@ -4,7 +4,7 @@ mod alike;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-pub use alike::{asks_the_same, is_unspaced};
+pub use alike::{asks_the_same, gist, is_unspaced, plain};
 
 /// How many characters (Unicode scalar values) `text` has; the unit of every budget.
 pub fn chars(text: &str) -> usize {

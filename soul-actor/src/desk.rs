@@ -15,6 +15,7 @@ mod looking_back;
 #[cfg(test)]
 mod matrix;
 mod migrating;
+mod noting;
 mod objecting;
 mod persons;
 #[cfg(test)]
@@ -45,6 +46,7 @@ use crate::{
     plan::{NotWritten, no_such},
     portrait::{self, portrait},
     reading,
+    recall::Shelf,
     repository::{Change, Repository, RepositoryError, Versions, Wanted, workfile::look},
     rollback::has_seed,
     seal,
@@ -90,6 +92,8 @@ pub(crate) struct Desk {
     is_newest_form: bool,
     /// How many gated writes there were today, as far as it was counted.
     quota: Option<Quota>,
+    /// Her notes, as they were last read.
+    shelf: Shelf,
 }
 
 impl Desk {
@@ -113,6 +117,7 @@ impl Desk {
             is_clear: false,
             is_newest_form: false,
             quota: None,
+            shelf: Shelf::default(),
         }
     }
 
@@ -426,6 +431,7 @@ impl Desk {
             }
             Document::Progress(slug) => format!("nothing is written about the progress of `{slug}` yet"),
             Document::Journal(day) => format!("the journal has no entry of {day}"),
+            Document::Notes(day) => format!("there is no note of {day}"),
             Document::Relationship(slug) => {
                 no_such("page about a person", slug.as_str(), &portrait::slugs(root, Folder::Relationships))
             }

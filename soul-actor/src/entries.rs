@@ -245,14 +245,16 @@ fn misleads(line: &str) -> bool {
 /// What can begin a line for some reader: JavaScript's line terminators.
 const LINE_ENDS: [char; 4] = ['\n', '\r', '\u{2028}', '\u{2029}'];
 
-fn escape(text: &str) -> String {
+/// A text whose lines no reader takes for headings.
+pub(crate) fn escape(text: &str) -> String {
     let escaped = text.split_inclusive(LINE_ENDS).map(|line| {
         if misleads(line.trim_start_matches('\\')) { format!("\\{line}") } else { line.to_owned() }
     });
     escaped.collect()
 }
 
-fn unescape(text: &str) -> String {
+/// The text that was made so by [`escape`].
+pub(crate) fn unescape(text: &str) -> String {
     let plain = text.split_inclusive(LINE_ENDS).map(|line| match line.strip_prefix('\\') {
         Some(rest) if misleads(rest.trim_start_matches('\\')) => rest,
         _ => line,

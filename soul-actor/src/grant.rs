@@ -59,6 +59,8 @@ pub(crate) enum Deed {
     Birth,
     /// The journal grows.
     Journal,
+    /// Something is noted.
+    Note,
     /// A desire's progress grows.
     Progress,
     /// The progress of a desire is condensed.
@@ -126,7 +128,7 @@ impl Grant {
             Deed::Progress | Deed::NewDesire => {
                 matches!(self, Self::Chat | Self::Run(Heartbeat | Examen | Reflect))
             }
-            Deed::Desire | Deed::Entry | Deed::Feel => {
+            Deed::Desire | Deed::Entry | Deed::Feel | Deed::Note => {
                 matches!(self, Self::Chat | Self::Run(Heartbeat | Reflect))
             }
             Deed::Condense => self == Self::Run(Reflect),
@@ -345,6 +347,7 @@ mod tests {
         check(Deed::Desire, "++--+---");
         check(Deed::Entry, "++--+---");
         check(Deed::Feel, "++--+---");
+        check(Deed::Note, "++--+---");
         check(Deed::Condense, "----+---");
         check(Deed::Dream, "+--+----");
         for text in [Text::Name, Text::Identity, Text::Purpose, Text::Constitution, Text::User] {

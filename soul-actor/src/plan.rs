@@ -5,12 +5,12 @@ use tracing::error;
 
 use crate::{
     desires,
-    document::{Document, Folder, Record},
+    document::{Document, Folder, Record, Text},
     emotions,
     entries::{self, Log},
     grant::Deed,
     input::Wish,
-    portrait,
+    notes, portrait,
     repository::{Change, RepositoryError, Root, cause, workfile::look},
     sheet::{Kind, Sheet, trimmed},
     slug::Slug,
@@ -143,6 +143,13 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
             };
             Ok(one("journal", &path, String::new(), bytes, said))
         }
+        Wish::Remember { about, note, outside } => {
+            let path = Document::Notes(today).path();
+            let old = look(root, &path)?.unwrap_or_default();
+            entries::full(&old, &path)?;
+            let (bytes, address) = notes::append(today, &old, (about, outside), now, &note);
+            Ok(one("remember", &path, String::new(), bytes, format!("noted as `{address}`")))
+        }
         Wish::Progress { slug, entry } => {
             let known = portrait::slugs(root, Folder::Desires);
             let Some(slug) = find(&known, &slug) else {
@@ -159,12 +166,15 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
         | Wish::Ratings
         | Wish::History { .. }
         | Wish::Diff { .. }
+        | Wish::Recall(_)
+        | Wish::Memory
+        | Wish::Promote { .. }
         | Wish::Rollback { .. }
         | Wish::Candidates
         | Wish::Dream(_)
         | Wish::Object(_) => {
             unreachable!(
-                "a tool that writes wishes to write; what comes back, is dreamt of and objected to is decided elsewhere"
+                "a tool that writes wishes to write; what comes back, is dreamt of, promoted or objected to is decided elsewhere"
             )
         }
     }
@@ -182,11 +192,20 @@ pub(crate) fn deed(wish: &Wish) -> Deed {
         Wish::Feel(_) => Deed::Feel,
         Wish::Object(_) => Deed::Object,
         Wish::Journal { .. } => Deed::Journal,
+        Wish::Remember { .. } => Deed::Note,
+        Wish::Promote { .. } => Deed::Text(Text::Memory),
         Wish::Progress { .. } => Deed::Progress,
         Wish::Rollback { .. } => Deed::Rollback,
         Wish::Dream(asked) if asked.apply => Deed::Dream,
-        Wish::Dream(_) | Wish::Candidates => Deed::Read,
-        Wish::Look(_) | Wish::Stand | Wish::Ratings | Wish::History { .. } | Wish::Diff { .. } => Deed::Read,
+        Wish::Dream(_)
+        | Wish::Candidates
+        | Wish::Look(_)
+        | Wish::Recall(_)
+        | Wish::Memory
+        | Wish::Stand
+        | Wish::Ratings
+        | Wish::History { .. }
+        | Wish::Diff { .. } => Deed::Read,
     }
 }
 

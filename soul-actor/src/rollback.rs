@@ -2,9 +2,10 @@
 //!
 //! History is never rewritten: a roll-back is a commit that says what it undoes. One document comes back as it was at a
 //! commit or a time; of one commit everything it changed, unless a later change would be lost; or everything that is
-//! shown, as of a time. What only grows (journal, progress) is a record of what happened and stays, unless a person
-//! names it. How far the journal was dreamt of goes with `soul.md`, on whatever way that comes back: a self that does not
-//! hold what a dream brought may dream it again. That it dreamt stays in the record.
+//! shown, as of a time, and with it which notes were recalled. What only grows (journal, notes, progress) is a record of
+//! what happened and stays, unless a person names it. How far the journal was dreamt of goes with `soul.md`, on whatever
+//! way that comes back: a self that does not hold what a dream brought may dream it again. That it dreamt stays in the
+//! record.
 
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
@@ -172,7 +173,7 @@ fn document_as_of(
     hand: Hand,
 ) -> Result<Found, NotWritten> {
     let path = document.path();
-    if grows(&path) && hand == Hand::Hers {
+    if (grows(&path) || path == Record::Hits.path()) && hand == Hand::Hers {
         return Err(format!(
             "`{path}` is only added to; a person can bring it back, with `lisa soul rollback`"
         )
@@ -228,7 +229,7 @@ fn commit_undone(repository: &Repository, commit: &str, hand: Hand) -> Result<Fo
         let now = look(repository.root(), &file.path)?;
         if now == file.after || now == file.before {
             wanted.insert(file.path, file.before);
-        } else if grows(&file.path) {
+        } else if grows(&file.path) || file.path == Record::Hits.path() {
             left.push(format!("`{}` has later entries and stays", file.path));
         } else {
             let later = repository.touches_since(std::slice::from_ref(&file.path), &commit, 1)?;
@@ -259,6 +260,9 @@ fn shown_as_of(repository: &Repository, time: Timestamp) -> Result<Found, NotWri
     let paths: Vec<_> = wanted.keys().cloned().collect();
     follow(repository, &commit, &mut wanted)?;
     let undoes = repository.touches_since(&paths, &commit, UNDOES_MAX)?;
+    // no prompt shows what her notes earned, but it depends on what is undone
+    let hits = Record::Hits.path();
+    wanted.insert(hits.to_owned(), repository.file_at(&commit, hits)?);
     let head = format!("everything shown as it was at {}, {}", crate::held::iso(time), short(&commit));
     Ok((vec![], undoes, wanted, head))
 }
@@ -314,6 +318,7 @@ fn grows(path: &str) -> bool {
         parse(path),
         Some(
             Document::Journal(_)
+                | Document::Notes(_)
                 | Document::Progress(_)
                 | Document::Record(Record::Changelog | Record::Objections | Record::Ratings | Record::Dreams)
         )

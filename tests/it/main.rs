@@ -16,6 +16,7 @@ mod heartbeat;
 mod hostile;
 mod isolation;
 mod models;
+mod notes;
 mod objections;
 mod old_home;
 mod planted;

@@ -37,6 +37,18 @@ pub fn asks_the_same(one: &str, other: &str) -> bool {
     Gist::of(one).is_like(&Gist::of(other))
 }
 
+/// What a sentence is about, as tokens: words by their beginnings, runs of Chinese, Japanese or Korean by their pairs of
+/// characters (one that stands alone by itself), without what every sentence has.
+pub fn gist(sentence: &str) -> HashSet<String> {
+    Gist::of(sentence).tokens
+}
+
+/// A text as it is compared when it is looked for as it stands: small letters, ordinary width, one blank between words.
+pub fn plain(text: &str) -> String {
+    let lower: String = text.chars().map(narrow).flat_map(char::to_lowercase).collect();
+    lower.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// What a sentence comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Gist {

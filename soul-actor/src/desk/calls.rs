@@ -31,7 +31,15 @@ impl Desk {
     pub(super) fn call(&mut self, grant: Grant, id: &RequestId, call: &Call, now: Timestamp) -> Reply {
         let when = When { now, zone: self.zone.clone() };
         let done = Tool::named(&call.tool).map_err(NotWritten::Refused).and_then(|tool| {
-            if !tool.writes() {
+            if tool == Tool::Recall {
+                let Wish::Recall(query) = input::read(tool, &call.input, &when)? else {
+                    unreachable!("a tool that recalls wishes to recall")
+                };
+                return self.recall(grant, id, call, &query, now);
+            }
+            // one tool does both, and what it only looks for needs no more than a look
+            let looks = tool == Tool::Memory && input::read(tool, &call.input, &when) == Ok(Wish::Memory);
+            if looks || !tool.writes() {
                 grant.permits(Deed::Read)?;
                 let output = self.look(input::read(tool, &call.input, &when)?, now)?;
                 return Ok(Called::said(output));
@@ -63,6 +71,7 @@ impl Desk {
                     objection = Some(Box::new(raised));
                     plan
                 }
+                Wish::Promote { note, wording } => self.promotion(note, wording.as_deref(), now)?,
                 Wish::Rollback { target, why } => {
                     // what was is read from git, so all of it must be there
                     self.catch_up();
@@ -134,6 +143,7 @@ impl Desk {
             Wish::Ratings => self.how_rated(now),
             Wish::Candidates => self.told_of_candidates(now),
             Wish::Dream(asked) => self.told_of_dream(&asked, now),
+            Wish::Memory => self.how_memory_stands(now),
             Wish::Text { .. }
             | Wish::Append { .. }
             | Wish::Value { .. }
@@ -146,6 +156,9 @@ impl Desk {
             | Wish::Relationship { .. }
             | Wish::Journal { .. }
             | Wish::Progress { .. }
+            | Wish::Remember { .. }
+            | Wish::Recall(_)
+            | Wish::Promote { .. }
             | Wish::Rollback { .. }
             | Wish::Object(_) => unreachable!("a tool that only looks wishes to look"),
         }
