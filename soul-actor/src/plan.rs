@@ -185,8 +185,13 @@ pub(crate) fn deed(wish: &Wish) -> Deed {
         Wish::Progress { .. } => Deed::Progress,
         Wish::Rollback { .. } => Deed::Rollback,
         Wish::Dream(asked) if asked.apply => Deed::Dream,
-        Wish::Dream(_) | Wish::Candidates => Deed::Read,
-        Wish::Look(_) | Wish::Stand | Wish::Ratings | Wish::History { .. } | Wish::Diff { .. } => Deed::Read,
+        Wish::Dream(_)
+        | Wish::Candidates
+        | Wish::Look(_)
+        | Wish::Stand
+        | Wish::Ratings
+        | Wish::History { .. }
+        | Wish::Diff { .. } => Deed::Read,
     }
 }
 

@@ -10,6 +10,7 @@ mod bad_input;
 mod conversation;
 mod deaths;
 mod deeds;
+mod dreams;
 mod gates;
 mod heartbeat;
 mod hostile;

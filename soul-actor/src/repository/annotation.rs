@@ -41,7 +41,7 @@ const ALL_FORWARD_MAX: usize = 2_000;
 /// Where a line of a work file comes from.
 pub(crate) enum Brought {
     /// A commit brought it.
-    By(Entry),
+    By(Box<Entry>),
     /// It is in no commit yet.
     ByNone,
 }
@@ -246,7 +246,7 @@ impl Repository {
     pub(crate) fn brought(&self, path: &str, file: &[u8], at: usize) -> Option<Brought> {
         let git = self.git.as_ref()?;
         match self.indexed(|index| index.brought(git, path, file, at))?? {
-            Line::Of(id) => Some(Brought::By(entry(&git.find_commit(id).ok()?))),
+            Line::Of(id) => Some(Brought::By(Box::new(entry(&git.find_commit(id).ok()?)))),
             Line::New => Some(Brought::ByNone),
         }
     }
