@@ -11,6 +11,7 @@ mod choosing;
 mod conversation;
 mod deaths;
 mod deeds;
+mod dreams;
 mod gates;
 mod heartbeat;
 mod hostile;
