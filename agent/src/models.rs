@@ -142,7 +142,7 @@ impl Models {
         match changed {
             None => return,
             Some(Some(error)) => {
-                warn!(model = before, error, "what is set cannot be used; going on as before")
+                warn!(model = before, error, "what is set cannot be used; going on as before");
             }
             Some(None) => info!(model = self.name(), before, "the model was chosen anew"),
         }
@@ -253,8 +253,8 @@ impl Models {
         }
         let path = self.home.config();
         if plan.before.as_deref() != Some(plan.text.as_str()) && !plan.same {
-            let (path, before, text) = (path.clone(), plan.before.clone(), plan.text.clone());
-            let writing = tokio::task::spawn_blocking(move || write(&path, before.as_deref(), &text));
+            let (path, read, written) = (path.clone(), plan.before.clone(), plan.text.clone());
+            let writing = tokio::task::spawn_blocking(move || write(&path, read.as_deref(), &written));
             writing.await.expect("writing a file does not panic")?;
         }
         self.for_a_turn().await;

@@ -172,10 +172,10 @@ impl Choice {
 
 /// The variables of keys that are set and would be looked at, by name: those of vendors, and those the configuration names.
 pub(crate) fn key_variables(config: &Model, env: Env<'_>) -> Vec<String> {
-    let named =
+    let links =
         std::iter::once(config).chain(&config.fallback).filter_map(|link| link.key_variable.as_deref());
     let mut names: Vec<&str> = VENDORS.iter().map(|vendor| vendor.variable).collect();
-    for name in named {
+    for name in links {
         if !names.contains(&name) {
             names.push(name);
         }
