@@ -30,7 +30,7 @@ pub(crate) use self::calling::{Calling, call_id};
 use crate::voice::Voice;
 
 /// How long a tool may take that does not say otherwise.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
+pub(crate) const DEADLINE: Duration = Duration::from_mins(2);
 
 /// A tool that runs in this process, or at its order.
 pub(crate) trait Tool: Send + Sync {

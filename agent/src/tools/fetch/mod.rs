@@ -9,6 +9,7 @@ mod page;
 
 use std::{
     error::Error,
+    fmt::Write as _,
     net::{IpAddr, SocketAddr},
     sync::Arc,
     time::Duration,
@@ -167,10 +168,10 @@ async fn shown(url: &Url, mut response: Response, start: usize) -> Result<String
     let (part, total, end) = window(&text, start, PART_CHARS);
     let mut said = outside::quoted(url.as_str(), part);
     if start > 0 || end < total {
-        said.push_str(&format!("\n(characters {start} to {end} of {total}; `start` brings another part)"));
+        let _ = write!(said, "\n(characters {start} to {end} of {total}; `start` brings another part)");
     }
     if !is_whole {
-        said.push_str(&format!("\n(only the first {BODY_BYTES_MAX} bytes were read)"));
+        let _ = write!(said, "\n(only the first {BODY_BYTES_MAX} bytes were read)");
     }
     Ok(said)
 }
