@@ -240,10 +240,7 @@ mod tests {
 
     #[test]
     fn addresses_that_may_not_be_asked_are_refused_before_anything_is_sent() {
-        let fetch = Fetch::new(&config::Tools {
-            private_hosts: vec!["127.0.0.1:81".into()],
-            ..config::Tools::default()
-        });
+        let fetch = Fetch::new(&config::Tools { private_hosts: vec!["127.0.0.1:81".into()] });
         let check = |address: &str, said: &str| {
             let why = fetch.allowed(address).unwrap_err();
             assert!(why.contains(said), "{address}: {why}");
