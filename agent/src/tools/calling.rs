@@ -23,7 +23,7 @@ use crate::{
     mind::Mind,
     outside,
     provider::{Block, Input},
-    session::Transcript,
+    session::{Header, Transcript},
     think::Work,
     turn::Call,
     voice::Voice,
@@ -99,7 +99,7 @@ impl Calling<'_> {
             (Some(Offered { spec, here: Some(tool) }), Input::Object(input)) => {
                 match schema::fits(&spec.input_schema, &input) {
                     Ok(()) => {
-                        let done = self.here(&transcript.header.id, (&id, &name), tool.as_ref(), input).await;
+                        let done = self.here(&transcript.header, (&id, &name), tool.as_ref(), input).await;
                         Outcome { output: bounded(done.output), ..done }
                     }
                     Err(why) => Outcome::failed(format!("`{name}` was not run: {why}")),
@@ -140,7 +140,7 @@ impl Calling<'_> {
 
     async fn here(
         &self,
-        session: &str,
+        header: &Header,
         (id, name): (&str, &str),
         tool: &dyn Tool,
         input: Map<String, Value>,
@@ -148,7 +148,8 @@ impl Calling<'_> {
         let deadline = tool.deadline(&input);
         let task = Task {
             mind: self.mind,
-            session,
+            session: &header.id,
+            folder: header.folder(),
             request: &self.work.request,
             call: id,
             voice: self.voice,

@@ -16,6 +16,7 @@ mod todo;
 use std::{
     collections::BTreeMap,
     fmt,
+    path::Path,
     sync::{Arc, PoisonError, RwLock},
     time::Duration,
 };
@@ -59,6 +60,8 @@ pub(crate) struct Task<'a> {
     pub(crate) mind: &'a Mind,
     /// The conversation it is called in.
     pub(crate) session: &'a str,
+    /// The folder the conversation works in, where it has one: absolute, and possibly gone by now.
+    pub(crate) folder: Option<&'a Path>,
     /// The request that asked for the turn.
     pub(crate) request: &'a RequestId,
     /// The id of the call, as the session names it.
