@@ -23,6 +23,7 @@ mod pursue;
 mod reflect;
 mod session;
 mod setup;
+mod surroundings;
 mod think;
 mod tools;
 mod turn;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Each outside crate that has one home, and the home.
-const HOMES: [(&str, &str); 17] = [
+const HOMES: [(&str, &str); 19] = [
     ("interprocess", "ipc"),
     ("agent-client-protocol-schema", "ipc"),
     ("tracing-subscriber", "ipc"),
@@ -19,6 +19,8 @@ const HOMES: [(&str, &str); 17] = [
     ("rustls", "agent"),
     ("regex", "agent"),
     ("jsonschema", "agent"),
+    ("cap-std", "agent"),
+    ("cap-fs-ext", "agent"),
     ("nix", "supervisor"),
     ("clap", "client"),
 ];
