@@ -55,7 +55,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    acp::Desk, mind::Mind, once::Once, portrait::Portrait, session::Catalog, think::Work, tools::Toolbox,
+    acp::Desk, mind::Mind, once::Once, portrait::Portrait, session::Catalog, surroundings::Lookout,
+    think::Work, tools::Toolbox,
 };
 
 /// Thinks until it is told to stop.
@@ -73,6 +74,7 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
         provider: chosen.provider,
         soul,
         portrait: Portrait::unknown(),
+        lookout: Lookout::new(home.path(), setup::person_home()),
         toolbox: Toolbox::with_own(),
         catalog: Catalog::at(home.sessions()),
         notices: notices.clone(),

@@ -15,9 +15,10 @@ use jiff::{Timestamp, ZonedDateTime, tz::TimeZone};
 use tokio::sync::{Mutex, mpsc};
 
 use crate::{
-    portrait::Portrait,
+    portrait::{Held, Portrait, PortraitError, Reader},
     provider::Provider,
     session::{Catalog, Header, Kind},
+    surroundings::Lookout,
     tools::Toolbox,
 };
 
@@ -26,6 +27,8 @@ pub(crate) struct Mind {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) soul: Client<Soul>,
     pub(crate) portrait: Portrait,
+    /// Sees her skills, and what a project brings along.
+    pub(crate) lookout: Lookout,
     /// The tools she has beside the soul's.
     pub(crate) toolbox: Toolbox,
     pub(crate) catalog: Catalog,
@@ -57,6 +60,13 @@ impl Mind {
             Some(Kind::Heartbeat) => None,
             Some(Kind::Chat | Kind::Reflect) | None => header.person.as_deref().or(self.person.as_deref()),
         }
+    }
+
+    /// What a model call in a session begins with, as of now.
+    pub(crate) async fn held(&self, header: &Header) -> Result<Held, PortraitError> {
+        let reader = Reader { person: self.person_in(header), folder: header.folder() };
+        let around = self.lookout.look(reader.folder, self.now()).await;
+        self.portrait.current(&self.soul, reader, around).await
     }
 
     /// The instant.

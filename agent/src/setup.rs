@@ -1,6 +1,10 @@
 //! Which model thinks, from what the home and the environment say: the disk and the environment are read here.
 
-use std::{io, path::Path, sync::Arc};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use ipc::{config::Model, exit::Fault, home::Home};
 use tracing::warn;
@@ -16,7 +20,7 @@ pub(crate) struct Chosen {
 #[derive(Debug, thiserror::Error)]
 enum SetupError {
     #[error("could not read the keys at `{path}`; see that it is a text file we may read")]
-    Read { path: std::path::PathBuf, source: io::Error },
+    Read { path: PathBuf, source: io::Error },
 }
 
 /// Chooses and makes the provider. What is wrong with the settings is a person's to mend.
@@ -29,6 +33,11 @@ pub(crate) fn choose_model(home: &Home, config: &Model) -> Result<Chosen, Fault>
     let choice = choose(config, &|key| keys.get(key, &process)).map_err(Fault::configuration)?;
     let provider = choice.build().map_err(Fault::configuration)?;
     Ok(Chosen { provider, notice: choice.notice })
+}
+
+/// The folder of the person whose agent this is, where the environment knows it.
+pub(crate) fn person_home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
 fn read_keys(path: &Path) -> Result<ConfigEnv, SetupError> {

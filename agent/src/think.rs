@@ -115,18 +115,26 @@ async fn rounds(
     cancel: &CancellationToken,
     ended: &mut Ended,
 ) -> Result<(), TurnError> {
-    let person = mind.person_in(&transcript.header).map(str::to_owned);
     let left_over = turn::calls(&transcript.dangling());
     if !left_over.is_empty() {
         info!(request = %work.request, calls = left_over.len(), "taking up calls of an earlier life");
-        let held = mind.portrait.current(&mind.soul, person.as_deref()).await?;
+        let held = mind.held(&transcript.header).await?;
         let offer = mind.toolbox.offer(&held.tools, |tool| work.may(tool));
         let model = ended.model.clone();
-        let calling = Calling { mind, work, voice, cancel, offer: &offer, model: &model, is_taken_up: true };
+        let calling = Calling {
+            mind,
+            work,
+            voice,
+            cancel,
+            offer: &offer,
+            around: &held.around,
+            model: &model,
+            is_taken_up: true,
+        };
         use_tools(transcript, &calling, left_over, ended).await?;
     }
     for round in 1.. {
-        let held = mind.portrait.current(&mind.soul, person.as_deref()).await?;
+        let held = mind.held(&transcript.header).await?;
         let system = ended.pending.prompt(&held.prompt);
         transcript.prompted(&system, mind.now()).await?;
         let offer = mind.toolbox.offer(&held.tools, |tool| work.may(tool));
@@ -141,8 +149,16 @@ async fn rounds(
         let next = turn::after(&answer, round, work.rounds_max);
         let last_calls = turn::last_calls(&answer, round, work.rounds_max);
         ended.model.clone_from(&answer.model);
-        let calling =
-            Calling { mind, work, voice, cancel, offer: &offer, model: &answer.model, is_taken_up: false };
+        let calling = Calling {
+            mind,
+            work,
+            voice,
+            cancel,
+            offer: &offer,
+            around: &held.around,
+            model: &answer.model,
+            is_taken_up: false,
+        };
         let said: Vec<_> = answer.blocks.iter().filter_map(Block::as_text).collect();
         if !said.is_empty() {
             ended.text = said.join("\n");

@@ -17,6 +17,7 @@ mod isolation;
 mod models;
 mod objections;
 mod old_home;
+mod prompt_inputs;
 mod providers;
 mod reflection;
 mod reload;

@@ -279,7 +279,7 @@ async fn open_run(mind: &Mind, session: &str) -> Result<RunToken, ReflectError> 
 
 /// The words of the prompt, from how she is now.
 async fn ask_for(mind: &Mind, session: &Transcript, begun: &Begun) -> Result<String, ReflectError> {
-    let held = mind.portrait.current(&mind.soul, mind.person_in(&session.header)).await?;
+    let held = mind.held(&session.header).await?;
     let is_offered = |tool: &&str| held.tools.iter().any(|offered| offered.name == *tool);
     let tools: Vec<&str> = TOOLS.into_iter().filter(is_offered).collect();
     let messages = session.conversation(begun.from, begun.up_to);

@@ -28,7 +28,7 @@ use tracing::warn;
 use self::file::Files;
 pub(crate) use self::{
     project::Instruction,
-    shown::{of_project, of_home, told},
+    shown::{of_home, of_project, told},
     skills::{Owner, Skill},
 };
 
@@ -63,7 +63,13 @@ pub(crate) struct Print {
 
 impl Surroundings {
     /// Looks. `folder` is where the session works.
-    fn look(files: &mut Files, home: &Path, person_home: Option<&Path>, folder: Option<&Path>, now: Timestamp) -> Self {
+    fn look(
+        files: &mut Files,
+        home: &Path,
+        person_home: Option<&Path>,
+        folder: Option<&Path>,
+        now: Timestamp,
+    ) -> Self {
         files.begin();
         let tree = folder.and_then(|folder| project::Tree::of(folder, person_home).ok());
         let places = skills::places(home, tree.as_ref().map(|tree| tree.folder.as_path()));
@@ -137,7 +143,8 @@ impl Lookout {
             // held while it is looked, also when nobody waits any more: a folder that hangs holds one thread
             let mut seen = seen.lock_owned().await;
             let look = move || {
-                let found = Surroundings::look(&mut seen.files, &home, person_home.as_deref(), work.as_deref(), now);
+                let found =
+                    Surroundings::look(&mut seen.files, &home, person_home.as_deref(), work.as_deref(), now);
                 if *seen.last != found {
                     for notice in found.notices.iter().filter(|notice| !seen.last.notices.contains(notice)) {
                         warn!(notice, "a skill or an instruction of a project cannot be used");

@@ -150,7 +150,8 @@ mod tests {
         let files = ["AGENTS.md", "work/AGENTS.md", "work/repo/CLAUDE.md", "work/repo/src/AGENTS.md"];
         files.into_iter().for_each(write);
         std::fs::write(project.at("../AGENTS.md"), "not hers").unwrap();
-        let all = ["of AGENTS.md", "of work/AGENTS.md", "of work/repo/CLAUDE.md", "of work/repo/src/AGENTS.md"];
+        let all =
+            ["of AGENTS.md", "of work/AGENTS.md", "of work/repo/CLAUDE.md", "of work/repo/src/AGENTS.md"];
         assert_eq!(project.chain("work/repo/src/deep"), (all.map(str::to_owned).into(), vec![]));
         std::fs::create_dir(project.at("work/repo/.git")).unwrap();
         assert_eq!(project.chain("work/repo/src/deep").0, all[2..]);

@@ -30,7 +30,9 @@ pub(crate) fn of_home(around: &Surroundings) -> String {
     if lines.is_empty() {
         return lines;
     }
-    format!("\n# Skills\n\nWays of doing things that are kept for you; `skill` shows the whole of one.\n\n{lines}")
+    format!(
+        "\n# Skills\n\nWays of doing things that are kept for you; `skill` shows the whole of one.\n\n{lines}"
+    )
 }
 
 /// What the project brings along, as words from outside; empty where it brings nothing.
@@ -84,7 +86,8 @@ fn digest(around: &Surroundings, owner: Owner) -> String {
         }
     }
     if hidden > 0 {
-        let _ = writeln!(shown, "({hidden} more; `skill` names them when it is asked for one that is not there)");
+        let _ =
+            writeln!(shown, "({hidden} more; `skill` names them when it is asked for one that is not there)");
     }
     shown
 }
@@ -174,7 +177,10 @@ mod tests {
             let told = told(&skill("long", Owner::Project, "d", &body));
             let (last, lines) = (told.lines().last().unwrap(), told.lines().count());
             assert!(chars(&told) <= TOLD_CHARS_MAX + 60 && last.starts_with("(it goes on"), "{lines}");
-            assert!(told.lines().skip(1).take(lines - 2).all(|line| line.starts_with("| ")), "no bar is lost");
+            assert!(
+                told.lines().skip(1).take(lines - 2).all(|line| line.starts_with("| ")),
+                "no bar is lost"
+            );
         }
         assert!(told(&skill("s", Owner::Home, "d", "# How\nlook")).ends_with("SKILL.md\n\n# How\nlook"));
     }

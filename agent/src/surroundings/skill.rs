@@ -93,9 +93,17 @@ mod tests {
             let parsed = parse("tides", text).unwrap_or_else(|why| panic!("{text:?}: {why}"));
             assert_eq!((parsed.description.as_str(), parsed.body.as_str()), (description, body), "{text:?}");
         };
-        check("---\nname: tides\ndescription: reads tides\n---\n\n# How\n\nlook\n", "reads tides", "# How\n\nlook");
+        check(
+            "---\nname: tides\ndescription: reads tides\n---\n\n# How\n\nlook\n",
+            "reads tides",
+            "# How\n\nlook",
+        );
         check("\u{feff}---\r\nname: tides\r\ndescription: 看潮\r\n---\r\nlook\r\nup\r\n", "看潮", "look\nup");
-        check("---\ndescription: use it so: first, then: go\nname: \"tides\"\n---\n", "use it so: first, then: go", "");
+        check(
+            "---\ndescription: use it so: first, then: go\nname: \"tides\"\n---\n",
+            "use it so: first, then: go",
+            "",
+        );
         check("---\nname:\ttides\ndescription: 'a \"tide\"'\ntags: [a, b]\n---\nx", "a \"tide\"", "x");
         check("---\ndescription: >-\n  reads\n  tides\n\nversion: 1\n---\nx", "reads tides", "x");
         check("---\ndescription: reads\n\ttides\n# description: no\n---\n---\nx", "reads tides", "---\nx");

@@ -206,7 +206,10 @@ mod tests {
         shelves.skill(HOME, "tides", "hers");
         shelves.skill(LISA, "sails", "one");
         shelves.skill(AGENTS, "knots", "two");
-        assert_eq!(shelves.look(), (vec!["tides hers".into(), "knots two".into(), "sails one".into()], vec![]));
+        assert_eq!(
+            shelves.look(),
+            (vec!["tides hers".into(), "knots two".into(), "sails one".into()], vec![])
+        );
         shelves.skill(LISA, "tides", "forged");
         shelves.skill(AGENTS, "sails", "three");
         let (skills, notices) = shelves.look();
@@ -249,6 +252,9 @@ mod tests {
         }
         let (skills, notices) = shelves.look();
         assert_eq!((skills.len(), notices.len()), (PROJECT_MAX, 2));
-        assert_eq!(places(&shelves.0.path().join("work/.lisa"), Some(&shelves.0.path().join("work"))).len(), 2);
+        assert_eq!(
+            places(&shelves.0.path().join("work/.lisa"), Some(&shelves.0.path().join("work"))).len(),
+            2
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Calls that a model makes: checked, run at the soul or here, answered in the order they were made.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use ipc::{
@@ -24,6 +24,7 @@ use crate::{
     outside,
     provider::{Block, Input},
     session::{Header, Transcript},
+    surroundings::Surroundings,
     think::Work,
     turn::Call,
     voice::Voice,
@@ -41,6 +42,8 @@ pub(crate) struct Calling<'a> {
     pub(crate) voice: &'a Voice,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) offer: &'a Offer,
+    /// What stood around her in the prompt it answers.
+    pub(crate) around: &'a Arc<Surroundings>,
     /// Which model calls.
     pub(crate) model: &'a str,
     /// Whether an earlier life may have run these already.
@@ -126,7 +129,8 @@ impl Calling<'_> {
         let begin = transcript.begin(&work.request).unwrap_or(0);
         let outside = writes
             && (outside::stems(messages, begin, &input)
-                || outside::stems(&work.looks_back_on, work.looks_back_from, &input));
+                || outside::stems(&work.looks_back_on, work.looks_back_from, &input)
+                || outside::repeats_any(&input, &self.around.foreign));
         let call = soul::Call {
             tool,
             outside,
@@ -149,6 +153,7 @@ impl Calling<'_> {
         let task = Task {
             mind: self.mind,
             session: &header.id,
+            around: self.around,
             folder: header.folder(),
             request: &self.work.request,
             call: id,

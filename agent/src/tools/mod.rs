@@ -10,6 +10,7 @@
 mod bounds;
 mod calling;
 mod schema;
+mod skill;
 mod stages;
 mod todo;
 
@@ -27,7 +28,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::calling::{Calling, call_id};
-use crate::{mind::Mind, voice::Voice};
+use crate::{mind::Mind, surroundings::Surroundings, voice::Voice};
 
 /// How long a tool may take that does not say otherwise.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
@@ -48,9 +49,10 @@ pub(crate) trait Tool: Send + Sync {
     fn run<'a>(&'a self, task: Task<'a>, input: Map<String, Value>) -> BoxFuture<'a, Outcome>;
 }
 
-/// Whether what a tool of that name brings are her own words, and not somebody else's.
+/// Whether what a tool of that name brings are her own words, and not somebody else's. What is neither says so line by line:
+/// `skill` brings those of her home as they are, and quotes those of a project.
 pub(crate) fn is_own(name: &str) -> bool {
-    name.starts_with("soul_") || name.starts_with("desire_") || name == todo::NAME
+    name.starts_with("soul_") || name.starts_with("desire_") || name == todo::NAME || name == skill::NAME
 }
 
 /// What a call happens in.
@@ -60,6 +62,8 @@ pub(crate) struct Task<'a> {
     pub(crate) mind: &'a Mind,
     /// The conversation it is called in.
     pub(crate) session: &'a str,
+    /// What stood around her in the prompt that the call answers.
+    pub(crate) around: &'a Arc<Surroundings>,
     /// The folder the conversation works in, where it has one: absolute, and possibly gone by now.
     pub(crate) folder: Option<&'a Path>,
     /// The request that asked for the turn.
@@ -110,7 +114,7 @@ impl Toolbox {
     /// The tools that need nothing but this process.
     pub(crate) fn with_own() -> Self {
         let toolbox = Self::default();
-        toolbox.bring("own", vec![Arc::new(todo::Todo)]);
+        toolbox.bring("own", vec![Arc::new(skill::Skill), Arc::new(todo::Todo)]);
         toolbox
     }
 
