@@ -162,6 +162,8 @@ impl Service<Agent> for Agency {
                             rounds_max: turn::ROUNDS_MAX,
                             looks_back_on: [].into(),
                             looks_back_from: 0,
+                            is_part: false,
+                            in_parts: Arc::default(),
                         };
                         pursue::pursue(&mind, &task, prompt, work, turn_max.unsigned_abs()).await
                     })

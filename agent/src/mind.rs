@@ -58,6 +58,8 @@ impl Mind {
     pub(crate) fn person_in<'a>(&'a self, header: &'a Header) -> Option<&'a str> {
         match header.kind {
             Some(Kind::Heartbeat) => None,
+            // as in the turn it is a part of, which may be of her own time
+            Some(Kind::Task) => header.person.as_deref(),
             Some(Kind::Chat | Kind::Reflect) | None => header.person.as_deref().or(self.person.as_deref()),
         }
     }

@@ -21,6 +21,7 @@ mod prompt_inputs;
 mod providers;
 mod reflection;
 mod reload;
+mod sub_turn;
 mod supervision;
 mod tidy;
 mod torture;

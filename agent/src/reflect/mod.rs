@@ -15,7 +15,7 @@ mod due;
 mod prompt;
 mod quote;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use ipc::{
     acp::StopReason,
@@ -262,6 +262,8 @@ async fn turn(
         rounds_max: ROUNDS_MAX.saturating_sub(rounds).max(1),
         looks_back_on: session.conversation(0, begun.up_to).into(),
         looks_back_from: session.conversation(0, begun.from).len(),
+        is_part: false,
+        in_parts: Arc::default(),
     };
     let voice = Voice::new(mind.notices.clone(), &own.header.id, request);
     let own_cancel = cancel.child_token();

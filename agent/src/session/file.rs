@@ -62,6 +62,9 @@ pub(crate) struct Header {
     /// Whom she talks with: the name of their page in `relationships/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) person: Option<String>,
+    /// The session whose turn this one is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<String>,
     /// Whatever else a first line says.
     #[serde(flatten)]
     pub(crate) rest: Map<String, Value>,
@@ -84,6 +87,8 @@ pub(crate) enum Kind {
     Heartbeat,
     /// She looks back on another session.
     Reflect,
+    /// A piece of another session's turn.
+    Task,
 }
 
 impl Kind {
@@ -91,7 +96,7 @@ impl Kind {
     pub(crate) const fn is_talk(self) -> bool {
         match self {
             Self::Chat => true,
-            Self::Heartbeat | Self::Reflect => false,
+            Self::Heartbeat | Self::Reflect | Self::Task => false,
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::{
     mind::Mind,
     outside,
     provider::{Block, Input},
-    session::{Header, Transcript},
+    session::Transcript,
     surroundings::Surroundings,
     think::Work,
     turn::Call,
@@ -32,8 +32,6 @@ use crate::{
 
 /// How long the soul may take. Longer than a restart of it, which the question outlives.
 const SOUL_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a tool has to end in order once the turn was cancelled.
-const END_MAX: Duration = Duration::from_secs(3);
 
 /// What a call happens in: one answer of a model in one turn.
 pub(crate) struct Calling<'a> {
@@ -48,6 +46,8 @@ pub(crate) struct Calling<'a> {
     pub(crate) model: &'a str,
     /// Whether an earlier life may have run these already.
     pub(crate) is_taken_up: bool,
+    /// How often the model may still be asked in the turn.
+    pub(crate) rounds_left: u32,
 }
 
 /// What came of one call.
@@ -102,7 +102,7 @@ impl Calling<'_> {
             (Some(Offered { spec, here: Some(tool) }), Input::Object(input)) => {
                 match schema::fits(&spec.input_schema, &input) {
                     Ok(()) => {
-                        let done = self.here(&transcript.header, (&id, &name), tool.as_ref(), input).await;
+                        let done = self.here(transcript, (&id, &name), tool.as_ref(), input).await;
                         Outcome { output: bounded(done.output), ..done }
                     }
                     Err(why) => Outcome::failed(format!("`{name}` was not run: {why}")),
@@ -144,7 +144,7 @@ impl Calling<'_> {
 
     async fn here(
         &self,
-        header: &Header,
+        transcript: &Transcript,
         (id, name): (&str, &str),
         tool: &dyn Tool,
         input: Map<String, Value>,
@@ -152,9 +152,13 @@ impl Calling<'_> {
         let deadline = tool.deadline(&input);
         let task = Task {
             mind: self.mind,
-            session: &header.id,
+            session: &transcript.header.id,
+            transcript,
+            work: self.work,
+            offer: self.offer,
+            rounds_left: self.rounds_left,
             around: self.around,
-            folder: header.folder(),
+            folder: transcript.header.folder(),
             request: &self.work.request,
             call: id,
             voice: self.voice,
@@ -162,7 +166,7 @@ impl Calling<'_> {
         };
         let ended = async {
             self.cancel.cancelled().await;
-            tokio::time::sleep(END_MAX).await;
+            tokio::time::sleep(tool.ends_within()).await;
         };
         tokio::select! {
             outcome = tool.run(task, input) => outcome,
@@ -198,7 +202,7 @@ pub(crate) fn call_id(turn: &str, call: &str) -> RequestId {
 }
 
 fn title(name: &str, input: &Value) -> String {
-    let keys = ["field", "slug", "what", "tool", "command", "path", "pattern", "url", "query"];
+    let keys = ["field", "slug", "what", "tool", "name", "command", "path", "pattern", "url", "query"];
     let about = keys.iter().find_map(|key| input.get(key)?.as_str());
     match about {
         Some(about) => format!("{name} {}", one_line(about, 60)),

@@ -12,6 +12,7 @@ mod calling;
 mod schema;
 mod skill;
 mod stages;
+mod sub_turn;
 mod todo;
 
 use std::{
@@ -28,10 +29,13 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::calling::{Calling, call_id};
-use crate::{mind::Mind, surroundings::Surroundings, voice::Voice};
+use crate::{mind::Mind, session::Transcript, surroundings::Surroundings, think::Work, voice::Voice};
 
 /// How long a tool may take that does not say otherwise.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
+
+/// How long a tool has to end in order once the turn was cancelled.
+const END_MAX: Duration = Duration::from_secs(3);
 
 /// A tool that runs in this process, or at its order.
 pub(crate) trait Tool: Send + Sync {
@@ -42,6 +46,11 @@ pub(crate) trait Tool: Send + Sync {
     fn deadline(&self, input: &Map<String, Value>) -> Duration {
         let _ = input;
         DEADLINE
+    }
+
+    /// How long it has to end in order once the turn was cancelled. After that it is dropped.
+    fn ends_within(&self) -> Duration {
+        END_MAX
     }
 
     /// Does it. The input has passed the tool's schema. It ends soon after `task.cancel`; what is dropped half done
@@ -62,6 +71,14 @@ pub(crate) struct Task<'a> {
     pub(crate) mind: &'a Mind,
     /// The conversation it is called in.
     pub(crate) session: &'a str,
+    /// What was said there so far, the call included.
+    pub(crate) transcript: &'a Transcript,
+    /// What the turn is for.
+    pub(crate) work: &'a Work,
+    /// The tools it has.
+    pub(crate) offer: &'a Offer,
+    /// How often the model may still be asked in it.
+    pub(crate) rounds_left: u32,
     /// What stood around her in the prompt that the call answers.
     pub(crate) around: &'a Arc<Surroundings>,
     /// The folder the conversation works in, where it has one: absolute, and possibly gone by now.
@@ -114,7 +131,7 @@ impl Toolbox {
     /// The tools that need nothing but this process.
     pub(crate) fn with_own() -> Self {
         let toolbox = Self::default();
-        toolbox.bring("own", vec![Arc::new(skill::Skill), Arc::new(todo::Todo)]);
+        toolbox.bring("own", vec![Arc::new(skill::Skill), Arc::new(sub_turn::SubTurn), Arc::new(todo::Todo)]);
         toolbox
     }
 
