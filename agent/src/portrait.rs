@@ -61,6 +61,9 @@ struct Version {
     around: Print,
 }
 
+/// Whose prompt is kept: with whom she talks, and where.
+type PromptOf = (Option<String>, Option<PathBuf>);
+
 /// What the soul said at one version, and the prompts that were built from it.
 #[derive(Debug)]
 struct Known {
@@ -68,7 +71,7 @@ struct Known {
     snapshot: Box<Snapshot>,
     tools: Arc<[ToolSpec]>,
     /// By whom she talks with and where, each with the version it was last built from.
-    prompts: BTreeMap<(Option<String>, Option<PathBuf>), (Version, Arc<str>)>,
+    prompts: BTreeMap<PromptOf, (Version, Arc<str>)>,
     /// The version of which it was said that it made a prompt another.
     said: Option<Version>,
 }

@@ -46,7 +46,7 @@ fn a_piece_has_its_own_session_the_same_portrait_and_the_tools_it_was_given() {
     let session = chat.new_session();
     let reply = chat.say(&session, "who are you?");
     assert_eq!(reply.text, "found", "what the piece says is not her reply: {reply:?}");
-    assert_eq!(reply.tools()[1..], ["↳ soul_read", "↳ task"], "{reply:?}");
+    assert_eq!(reply.tools()[1..], ["↳ soul_read identity", "↳ task"], "{reply:?}");
     let requests = model.requests();
     let (parts, whole): (Vec<_>, Vec<_>) = requests.iter().partition(|request| is_part(request));
     assert_eq!((parts.len(), whole.len()), (2, 2));

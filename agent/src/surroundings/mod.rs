@@ -156,13 +156,11 @@ impl Lookout {
             };
             tokio::task::spawn_blocking(look).await.expect("looking at files does not panic")
         };
-        match tokio::time::timeout(LOOK_MAX, looking).await {
-            Ok(found) => found,
-            Err(_) => {
-                warn!(?folder, "the folder does not answer; what was seen there before stands");
-                last.lock().unwrap_or_else(PoisonError::into_inner).clone()
-            }
+        if let Ok(found) = tokio::time::timeout(LOOK_MAX, looking).await {
+            return found;
         }
+        warn!(?folder, "the folder does not answer; what was seen there before stands");
+        last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn folder(

@@ -32,7 +32,7 @@ pub(crate) use self::calling::{Calling, call_id};
 use crate::{mind::Mind, session::Transcript, surroundings::Surroundings, think::Work, voice::Voice};
 
 /// How long a tool may take that does not say otherwise.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
+pub(crate) const DEADLINE: Duration = Duration::from_mins(2);
 
 /// How long a tool has to end in order once the turn was cancelled.
 const END_MAX: Duration = Duration::from_secs(3);

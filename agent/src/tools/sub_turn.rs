@@ -139,7 +139,7 @@ async fn begin(task: Task<'_>, prompt: &str, tools: Vec<String>, steps: u32) -> 
         is_part: true,
         in_parts: Arc::default(),
     };
-    info!(session = task.session, part = own.header.id, request = %work.request, "a piece of a turn begins");
+    info!(session = task.session, part = own.header.id, folder = ?task.folder, "a piece of a turn begins");
     let cancel = task.cancel.child_token();
     let ended = within(LONGEST, &cancel, turn(task, &mut own, prompt, &work, &cancel)).await;
     let used = own.messages.iter().filter(|message| message.role == Role::Assistant).count();
