@@ -76,6 +76,13 @@ impl Desk {
         let asked: acp::NewSessionRequest = read(params)?;
         let mind = self.mind.clone();
         let cwd = asked.cwd.display().to_string();
+        if !asked.cwd.is_absolute() {
+            let why = format!(
+                "the session was not begun: its folder `{}` is no absolute path; send `cwd` from the root on",
+                one_line(&cwd, 200)
+            );
+            return Err(RpcError::new(code::INVALID_PARAMS, why));
+        }
         let person = person(asked.meta.as_ref())?.or_else(|| mind.person.clone());
         let making = move || {
             mind.catalog.create_with(person, Kind::Chat, &cwd, &mind.models.name(), &mind.here_and_now())

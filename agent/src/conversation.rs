@@ -379,6 +379,8 @@ impl Task {
             rounds_max: ROUNDS_MAX,
             looks_back_on: [].into(),
             looks_back_from: 0,
+            is_part: false,
+            in_parts: Arc::default(),
         };
         Ok(think::run(&self.mind, &mut self.transcript, &work, voice, &self.cancel).await?)
     }

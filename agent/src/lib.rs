@@ -25,6 +25,7 @@ mod reflect;
 mod rewrite;
 mod session;
 mod setup;
+mod surroundings;
 mod think;
 mod tools;
 mod turn;
@@ -56,8 +57,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    acp::Desk, mind::Mind, models::Models, once::Once, portrait::Portrait, session::Catalog, think::Work,
-    tools::Toolbox,
+    acp::Desk, mind::Mind, models::Models, once::Once, portrait::Portrait, session::Catalog,
+    surroundings::Lookout, think::Work, tools::Toolbox,
 };
 
 /// Thinks until it is told to stop.
@@ -71,6 +72,7 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
         models,
         soul,
         portrait: Portrait::unknown(),
+        lookout: Lookout::new(home.path(), setup::person_home()),
         toolbox: Toolbox::with_own(&brief.config.tools),
         catalog: Catalog::at(home.sessions()),
         notices: notices.clone(),
@@ -153,6 +155,8 @@ impl Service<Agent> for Agency {
                             rounds_max: turn::ROUNDS_MAX,
                             looks_back_on: [].into(),
                             looks_back_from: 0,
+                            is_part: false,
+                            in_parts: Arc::default(),
                         };
                         pursue::pursue(&mind, &task, prompt, work, turn_max.unsigned_abs()).await
                     })

@@ -1,6 +1,10 @@
 //! Which model thinks, from what the home and the environment say: the disk and the environment are read here.
 
-use std::{io, path::Path, sync::Arc};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use ipc::{
     config::{Config, Model},
@@ -46,7 +50,7 @@ impl std::fmt::Debug for Secret {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SetupError {
     #[error("could not read `{path}`; see that it is a text file we may read")]
-    Read { path: std::path::PathBuf, source: io::Error },
+    Read { path: PathBuf, source: io::Error },
 }
 
 impl Files {
@@ -79,6 +83,11 @@ impl Files {
         let (keys, ollama_host) = (key_variables(&config, &env), env("OLLAMA_HOST"));
         Ok(Chosen { provider, notice: choice.notice.clone(), choice, config, keys, ollama_host })
     }
+}
+
+/// The folder of the person whose agent this is, where the environment knows it.
+pub(crate) fn person_home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
 fn text(path: &Path) -> Result<Option<String>, SetupError> {

@@ -10,7 +10,10 @@
 //! takes up a turn another one left can ask for the same call again and get the first outcome: nothing runs twice
 //! (`tools`).
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
 
 use ipc::{
     acp::StopReason,
@@ -51,12 +54,26 @@ pub(crate) struct Work {
     /// its own turns, and before that where it is repeated.
     pub(crate) looks_back_on: Arc<[Message]>,
     pub(crate) looks_back_from: usize,
+    /// Whether it is a piece of another turn: nobody but that one reads what it says.
+    pub(crate) is_part: bool,
+    /// How often the model was asked in pieces of it, which counts as if it had been asked here.
+    pub(crate) in_parts: Arc<AtomicU32>,
 }
 
 impl Work {
     /// Whether it may use the tool of that name.
     fn may(&self, tool: &str) -> bool {
         self.tools.as_ref().is_none_or(|tools| tools.iter().any(|name| name == tool))
+    }
+
+    /// How often the model may be asked here, with what its pieces have used.
+    fn rounds(&self) -> u32 {
+        self.rounds_max.saturating_sub(self.in_parts.load(Ordering::Relaxed))
+    }
+
+    /// Whether no person reads what is said in it, so that only the runtime can tell of an objection.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.run.is_some() || self.is_part
     }
 }
 
@@ -121,18 +138,27 @@ async fn rounds(
     cancel: &CancellationToken,
     ended: &mut Ended,
 ) -> Result<(), TurnError> {
-    let person = mind.person_in(&transcript.header).map(str::to_owned);
     let left_over = turn::calls(&transcript.dangling());
     if !left_over.is_empty() {
         info!(request = %work.request, calls = left_over.len(), "taking up calls of an earlier life");
-        let held = mind.portrait.current(&mind.soul, person.as_deref()).await?;
+        let held = mind.held(&transcript.header).await?;
         let offer = mind.toolbox.offer(&held.tools, |tool| work.may(tool));
         let model = ended.model.clone();
-        let calling = Calling { mind, work, voice, cancel, offer: &offer, model: &model, is_taken_up: true };
+        let calling = Calling {
+            mind,
+            work,
+            voice,
+            cancel,
+            offer: &offer,
+            around: &held.around,
+            model: &model,
+            is_taken_up: true,
+            rounds_left: work.rounds(),
+        };
         use_tools(transcript, &calling, left_over, ended).await?;
     }
     for round in 1.. {
-        let held = mind.portrait.current(&mind.soul, person.as_deref()).await?;
+        let held = mind.held(&transcript.header).await?;
         let system = ended.pending.prompt(&held.prompt);
         transcript.prompted(&system, mind.now()).await?;
         let offer = mind.toolbox.offer(&held.tools, |tool| work.may(tool));
@@ -144,11 +170,20 @@ async fn rounds(
                 return Ok(());
             }
         };
-        let next = turn::after(&answer, round, work.rounds_max);
-        let last_calls = turn::last_calls(&answer, round, work.rounds_max);
+        let next = turn::after(&answer, round, work.rounds());
+        let last_calls = turn::last_calls(&answer, round, work.rounds());
         ended.model.clone_from(&answer.model);
-        let calling =
-            Calling { mind, work, voice, cancel, offer: &offer, model: &answer.model, is_taken_up: false };
+        let calling = Calling {
+            mind,
+            work,
+            voice,
+            cancel,
+            offer: &offer,
+            around: &held.around,
+            model: &answer.model,
+            is_taken_up: false,
+            rounds_left: work.rounds().saturating_sub(round),
+        };
         let said: Vec<_> = answer.blocks.iter().filter_map(Block::as_text).collect();
         if !said.is_empty() {
             ended.text = said.join("\n");
@@ -160,7 +195,8 @@ async fn rounds(
         }
         match next {
             Step::Run(calls) => use_tools(transcript, &calling, calls, ended).await?,
-            Step::End(StopReason::EndTurn, _) if ended.pending.force(round) => {
+            // a piece of a turn is not made to go on: its answer is read by no person, and the runtime tells of what is open
+            Step::End(StopReason::EndTurn, _) if !work.is_part && ended.pending.force(round) => {
                 voice.note(objection::FORCED_NOTE);
                 transcript.say_ours(Message::user(objection::FORCED), mind.now()).await?;
             }

@@ -24,6 +24,8 @@ const HOMES: &[(&str, &str)] = &[
     ("encoding_rs", "agent"),
     ("chardetng", "agent"),
     ("toml_edit", "agent"),
+    ("cap-std", "agent"),
+    ("cap-fs-ext", "agent"),
     ("nix", "supervisor"),
     ("clap", "client"),
 ];

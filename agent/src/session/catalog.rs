@@ -62,21 +62,41 @@ impl Catalog {
         model: &str,
         now: &ZonedDateTime,
     ) -> Result<Header, SessionError> {
-        ipc::endpoint::private_folder(&self.0).map_err(|error| {
-            SessionError::io("make the folder for", &self.0)(std::io::Error::other(error))
-        })?;
-        let id = format!("{}-{}", now.strftime("%Y%m%d-%H%M%S"), ipc::id::random_hex::<3>());
-        let header = Header {
-            id: id.clone(),
+        let header = Self::header(kind, cwd, model, now);
+        self.begin(Header { person, ..header })
+    }
+
+    /// Makes the session of a piece of another one's turn: with the same person, in the same folder.
+    pub(crate) fn create_part(
+        &self,
+        of: &Header,
+        person: Option<String>,
+        model: &str,
+        now: &ZonedDateTime,
+    ) -> Result<Header, SessionError> {
+        let header = Self::header(Kind::Task, &of.cwd, model, now);
+        self.begin(Header { person, parent: Some(of.id.clone()), ..header })
+    }
+
+    fn header(kind: Kind, cwd: &str, model: &str, now: &ZonedDateTime) -> Header {
+        Header {
+            id: format!("{}-{}", now.strftime("%Y%m%d-%H%M%S"), ipc::id::random_hex::<3>()),
             version: 2,
             started_at: now.timestamp().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
             cwd: cwd.to_owned(),
             model: model.to_owned(),
             kind: Some(kind),
-            person,
+            person: None,
+            parent: None,
             rest: [("sandboxMode".to_owned(), "off".into())].into_iter().collect(),
-        };
-        file::create(&self.path(&id)?, header.clone())?;
+        }
+    }
+
+    fn begin(&self, header: Header) -> Result<Header, SessionError> {
+        ipc::endpoint::private_folder(&self.0).map_err(|error| {
+            SessionError::io("make the folder for", &self.0)(std::io::Error::other(error))
+        })?;
+        file::create(&self.path(&header.id)?, header.clone())?;
         Ok(header)
     }
 

@@ -49,7 +49,7 @@ pub(crate) struct Header {
     pub(crate) version: u32,
     /// When it began.
     pub(crate) started_at: String,
-    /// Where the person was.
+    /// The folder it works in: where the person was when it began. Taken up from elsewhere it stays this one.
     #[serde(default)]
     pub(crate) cwd: String,
     /// The model it began with.
@@ -62,9 +62,19 @@ pub(crate) struct Header {
     /// Whom she talks with: the name of their page in `relationships/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) person: Option<String>,
+    /// The session whose turn this one is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<String>,
     /// Whatever else a first line says.
     #[serde(flatten)]
     pub(crate) rest: Map<String, Value>,
+}
+
+impl Header {
+    /// The folder it works in. Her own time has none, and a relative path would mean another in each process.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        Some(Path::new(&self.cwd)).filter(|folder| folder.is_absolute())
+    }
 }
 
 /// What a session is for.
@@ -77,6 +87,8 @@ pub(crate) enum Kind {
     Heartbeat,
     /// She looks back on another session.
     Reflect,
+    /// A piece of another session's turn.
+    Task,
 }
 
 impl Kind {
@@ -84,7 +96,7 @@ impl Kind {
     pub(crate) const fn is_talk(self) -> bool {
         match self {
             Self::Chat => true,
-            Self::Heartbeat | Self::Reflect => false,
+            Self::Heartbeat | Self::Reflect | Self::Task => false,
         }
     }
 }
@@ -239,6 +251,17 @@ mod tests {
         assert_eq!(entries.len(), 2);
         let Entry::Session(header) = &entries[0] else { panic!("the first line says what it is") };
         assert_eq!((header.kind, header.rest["sandboxMode"].as_str()), (None, Some("off")));
+    }
+
+    #[test]
+    fn a_session_works_in_an_absolute_folder_or_in_none() {
+        let check = |cwd: &str, folder: Option<&str>| {
+            let header = Header { cwd: cwd.to_owned(), ..header() };
+            assert_eq!(header.folder(), folder.map(Path::new), "{cwd:?}");
+        };
+        check("/home/anna/灯塔", Some("/home/anna/灯塔"));
+        check("", None);
+        check("project", None);
     }
 
     #[test]
