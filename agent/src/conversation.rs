@@ -435,6 +435,7 @@ pub(crate) fn not_found_or_failed(error: &SessionError) -> RpcError {
     let code = match error {
         SessionError::Unknown { .. } => code::NOT_FOUND,
         SessionError::BadName { .. } => code::INVALID_PARAMS,
+        SessionError::Busy { .. } => code::OVERLOADED,
         SessionError::NoHeader { .. } | SessionError::Io { .. } => code::INTERNAL,
     };
     RpcError::new(code, chain(error))

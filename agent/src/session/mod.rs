@@ -19,6 +19,7 @@ mod catalog;
 mod file;
 mod reflection;
 mod transcript;
+mod writer;
 
 pub(crate) use catalog::{Catalog, Listed};
 pub(crate) use file::{Header, Kind, SessionError};

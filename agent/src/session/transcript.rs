@@ -9,6 +9,7 @@ use super::{
     aside::Asides,
     file::{self, Entry, Header, SessionError},
     reflection::{Begun, Record, Watermark},
+    writer::Writer,
 };
 use crate::provider::{Block, Message, Role};
 
@@ -20,6 +21,7 @@ pub(crate) const INTERRUPTED: &str =
 #[derive(Debug)]
 pub(crate) struct Transcript {
     path: PathBuf,
+    writer: Writer,
     /// The first line.
     pub(crate) header: Header,
     /// What was said, oldest first.
@@ -49,24 +51,26 @@ pub(crate) enum TurnState {
 impl Transcript {
     /// Reads the session at `path`.
     pub(crate) fn read(path: PathBuf, id: &str) -> Result<Self, SessionError> {
-        let mut entries = file::read(&path, id)?.into_iter();
-        let Some(Entry::Session(header)) = entries.next() else {
-            return Err(SessionError::NoHeader { path });
-        };
-        let mut transcript = Self {
+        let (header, entries) = file::read(&path, id)?;
+        let mut transcript = Self::of(path, header);
+        for entry in entries {
+            transcript.fold(entry?);
+        }
+        Ok(transcript)
+    }
+
+    fn of(path: PathBuf, header: Header) -> Self {
+        Self {
             path,
             header,
+            writer: Writer::default(),
             messages: Vec::new(),
             watermark: Watermark::default(),
             turns: BTreeMap::new(),
             last_reply: None,
             prompt: None,
             asides: Asides::default(),
-        };
-        for entry in entries {
-            transcript.fold(entry);
         }
-        Ok(transcript)
     }
 
     fn fold(&mut self, entry: Entry) {
@@ -158,11 +162,15 @@ impl Transcript {
     }
 
     pub(super) async fn write(&mut self, entry: Entry, durable: bool) -> Result<(), SessionError> {
-        let path = self.path.clone();
-        let writing =
-            tokio::task::spawn_blocking(move || file::append(&path, &entry, durable).map(|()| entry));
-        let entry = writing.await.expect("appending a line does not panic")?;
-        self.fold(entry);
+        let (path, id) = (self.path.clone(), self.header.id.clone());
+        let mut writer = std::mem::take(&mut self.writer);
+        let writing = tokio::task::spawn_blocking(move || {
+            let written = writer.append(&path, &id, &entry, durable);
+            (writer, written.map(|()| entry))
+        });
+        let (writer, written) = writing.await.expect("appending a line does not panic");
+        self.writer = writer;
+        self.fold(written?);
         Ok(())
     }
 
@@ -243,16 +251,9 @@ mod tests {
     use serde_json::json;
 
     fn transcript(messages: serde_json::Value) -> Transcript {
-        Transcript {
-            path: PathBuf::new(),
-            header: serde_json::from_value(json!({"id": "s", "version": 2, "startedAt": "x"})).unwrap(),
-            messages: serde_json::from_value(messages).unwrap(),
-            watermark: Watermark::default(),
-            turns: BTreeMap::new(),
-            last_reply: None,
-            prompt: None,
-            asides: Asides::default(),
-        }
+        let header = serde_json::from_value(json!({"id": "s", "version": 2, "startedAt": "x"})).unwrap();
+        let messages = serde_json::from_value(messages).unwrap();
+        Transcript { messages, ..Transcript::of(PathBuf::new(), header) }
     }
 
     fn call(id: &str) -> serde_json::Value {
@@ -304,5 +305,66 @@ mod tests {
         assert_eq!(transcript(json!([user, calls])).dangling().len(), 2);
         assert!(transcript(json!([user, calls, user])).dangling().is_empty());
         assert!(transcript(json!([])).dangling().is_empty());
+    }
+
+    fn kept(first: &serde_json::Value) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        std::fs::write(&path, format!("{first}\n")).unwrap();
+        (folder, path)
+    }
+
+    fn block_on<T>(work: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+    }
+
+    #[test]
+    fn se7_se8_se9_the_prompt_is_written_whenever_it_is_another_and_a_resume_does_not_repeat_it() {
+        let (_folder, path) = kept(&json!({"type": "session", "id": "s", "version": 2, "startedAt": "x"}));
+        let now = Timestamp::UNIX_EPOCH;
+        block_on(async {
+            let mut session = Transcript::read(path.clone(), "s").unwrap();
+            for prompt in ["甲", "甲", "b", "甲", "甲"] {
+                session.prompted(prompt, now).await.unwrap();
+            }
+            drop(session);
+            Transcript::read(path.clone(), "s").unwrap().prompted("甲", now).await.unwrap();
+        });
+        let lines = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<serde_json::Value> =
+            lines.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+        let said: Vec<_> = lines.iter().map(|line| (line["text"].as_str(), line["reason"].as_str())).collect();
+        let (first, rebuilt) = (Some("initial"), Some("rebuilt"));
+        assert_eq!(said, [(Some("甲"), first), (Some("b"), rebuilt), (Some("甲"), rebuilt)]);
+        // the first sixteen digits of the text's SHA-256, as the original has them
+        assert_eq!(lines[1]["fingerprint"], "3e23e8160039594a");
+    }
+
+    #[test]
+    fn se3_what_the_first_line_says_of_the_sandbox_survives_a_resume() {
+        let first = json!({"type": "session", "id": "s", "version": 2, "startedAt": "x", "cwd": "/", "model": "m",
+            "sandboxMode": "workspace-write"});
+        let (_folder, path) = kept(&first);
+        block_on(async {
+            let mut session = Transcript::read(path.clone(), "s").unwrap();
+            session.say(Message::user("hi"), Some(&RequestId::fresh()), Timestamp::UNIX_EPOCH).await.unwrap();
+        });
+        let again = Transcript::read(path.clone(), "s").unwrap();
+        assert_eq!(again.header.rest["sandboxMode"], "workspace-write");
+        assert!(std::fs::read_to_string(&path).unwrap().starts_with(&first.to_string()));
+    }
+
+    #[test]
+    fn two_lives_never_write_into_one_session() {
+        let (_folder, path) = kept(&json!({"type": "session", "id": "s", "version": 2, "startedAt": "x"}));
+        block_on(async {
+            let mut one = Transcript::read(path.clone(), "s").unwrap();
+            let mut other = Transcript::read(path.clone(), "s").unwrap();
+            one.prompted("a", Timestamp::UNIX_EPOCH).await.unwrap();
+            let refused = other.prompted("b", Timestamp::UNIX_EPOCH).await.unwrap_err();
+            assert!(refused.to_string().contains("another process"), "{refused}");
+            one.prompted("b", Timestamp::UNIX_EPOCH).await.unwrap();
+        });
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 3);
     }
 }
