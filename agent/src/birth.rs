@@ -134,8 +134,7 @@ async fn words(mind: &Mind, big_five: BigFive, complaint: &str) -> Result<Wordin
     if !complaint.is_empty() {
         asked = format!("{asked}\n\nYour first answer could not be used: {complaint}");
     }
-    let request =
-        ModelRequest { system: SYSTEM.to_owned(), messages: vec![Message::user(asked)], tools: Vec::new() };
+    let request = ModelRequest::of_words(SYSTEM, asked);
     // nobody is shown a birth in the making
     let (deltas, _) = mpsc::channel(1);
     let answer = mind.provider.stream(&request, deltas).await.map_err(NoWords::Model)?;

@@ -12,6 +12,7 @@
 mod acp;
 mod birth;
 mod conversation;
+mod length;
 mod mind;
 mod objection;
 mod once;
@@ -23,6 +24,7 @@ mod pursue;
 mod reflect;
 mod session;
 mod setup;
+mod spent;
 mod think;
 mod turn;
 mod voice;
@@ -52,7 +54,9 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{acp::Desk, mind::Mind, once::Once, portrait::Portrait, session::Catalog, think::Work};
+use crate::{
+    acp::Desk, mind::Mind, once::Once, portrait::Portrait, session::Catalog, spent::Spent, think::Work,
+};
 
 /// Thinks until it is told to stop.
 pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
@@ -67,6 +71,9 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
     #[expect(clippy::disallowed_methods, reason = "the clock of the agent is read here, and passed in")]
     let mind = Arc::new(Mind {
         provider: chosen.provider,
+        known: chosen.known,
+        spent: Spent::default(),
+        run_tokens_max: brief.config.heartbeat.tokens_max,
         soul,
         portrait: Portrait::unknown(),
         catalog: Catalog::at(home.sessions()),
@@ -95,6 +102,7 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
     report_ready();
     tokio::spawn(async move {
         be_born(&mind).await;
+        spent::begin(&mind).await;
         desk.wake().await;
     });
     tokio::select! {
@@ -153,6 +161,7 @@ impl Service<Agent> for Agency {
                             run: Some(run),
                             tools: Some(tools),
                             rounds_max: turn::ROUNDS_MAX,
+                            tokens_max: mind.run_tokens_max,
                             looks_back_on: [].into(),
                             looks_back_from: 0,
                         };

@@ -16,13 +16,20 @@ use tokio::sync::{Mutex, mpsc};
 
 use crate::{
     portrait::Portrait,
-    provider::Provider,
+    provider::{Known, Provider},
     session::{Catalog, Header, Kind},
+    spent::Spent,
 };
 
 /// Made once a life.
 pub(crate) struct Mind {
     pub(crate) provider: Arc<dyn Provider>,
+    /// What is known of the models that may answer.
+    pub(crate) known: Known,
+    /// What thinking cost today.
+    pub(crate) spent: Spent,
+    /// How many tokens one turn of her own time may use.
+    pub(crate) run_tokens_max: Option<u64>,
     pub(crate) soul: Client<Soul>,
     pub(crate) portrait: Portrait,
     pub(crate) catalog: Catalog,

@@ -5,11 +5,12 @@ use std::{io, path::Path, sync::Arc};
 use ipc::{config::Model, exit::Fault, home::Home};
 use tracing::warn;
 
-use crate::provider::{Provider, choose, config_env::ConfigEnv};
+use crate::provider::{Known, Provider, choose, config_env::ConfigEnv};
 
 /// A provider, and what a person may want to know about the choice.
 pub(crate) struct Chosen {
     pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) known: Known,
     pub(crate) notice: Option<String>,
 }
 
@@ -28,7 +29,7 @@ pub(crate) fn choose_model(home: &Home, config: &Model) -> Result<Chosen, Fault>
     let process = |key: &str| std::env::var(key).ok();
     let choice = choose(config, &|key| keys.get(key, &process)).map_err(Fault::configuration)?;
     let provider = choice.build().map_err(Fault::configuration)?;
-    Ok(Chosen { provider, notice: choice.notice })
+    Ok(Chosen { provider, known: choice.known(), notice: choice.notice })
 }
 
 fn read_keys(path: &Path) -> Result<ConfigEnv, SetupError> {

@@ -30,6 +30,7 @@ use tracing::{info, warn};
 
 use crate::{
     conversation::stop_reason,
+    length::{self, Front, TooLong},
     mind::Mind,
     objection::{self, Pending},
     outside,
@@ -45,6 +46,9 @@ const TOOL_PATIENCE: Duration = Duration::from_secs(30);
 /// How many pieces of an answer may wait to be shown.
 const DELTAS_MAX: usize = 64;
 
+/// What is said where a turn has used up what it may.
+const SPENT_NOTE: &str = "\n[the turn was ended because it used as many tokens as one may have]\n";
+
 /// What a turn is for.
 #[derive(Debug, Clone)]
 pub(crate) struct Work {
@@ -56,6 +60,8 @@ pub(crate) struct Work {
     pub(crate) tools: Option<Vec<String>>,
     /// How often the model may be asked.
     pub(crate) rounds_max: u32,
+    /// How many tokens its answers may cost; the one that goes beyond is the last.
+    pub(crate) tokens_max: Option<u64>,
     /// What was said elsewhere that it is about, and from where on: what came from outside there counts here as it did in
     /// its own turns, and before that where it is repeated.
     pub(crate) looks_back_on: Arc<[Message]>,
@@ -84,6 +90,8 @@ pub(crate) enum TurnError {
     Portrait(#[from] PortraitError),
     #[error(transparent)]
     Model(#[from] ProviderError),
+    #[error(transparent)]
+    TooLong(#[from] TooLong),
 }
 
 /// Runs the turn at the end of `transcript` until it is over. However it ends, no objection of hers stays unsaid.
@@ -130,14 +138,14 @@ async fn rounds(
         let system = ended.pending.prompt(&held.prompt);
         transcript.prompted(&system, mind.now()).await?;
         let tools = allowed(&held.tools, work);
-        let request = ModelRequest { system, messages: transcript.repaired(), tools: tools.clone() };
-        let answer = tokio::select! {
-            answer = ask(mind, &request, voice) => answer?,
-            () = cancel.cancelled() => {
-                ended.stop = StopReason::Cancelled;
-                return Ok(());
-            }
+        let front = Front { system, tools: &tools };
+        let Some(answer) = length::answer(mind, transcript, front, work, voice, cancel).await? else {
+            ended.stop = StopReason::Cancelled;
+            return Ok(());
         };
+        transcript.spend(&mind.known.cost(&answer.model, &answer.usage));
+        let is_spent = work.tokens_max.is_some_and(|max| transcript.turn_cost().tokens() >= max);
+        transcript.answered_by(&answer.model, mind.now()).await?;
         let next = turn::after(&answer, round, work.rounds_max);
         let last_calls = turn::last_calls(&answer, round, work.rounds_max);
         ended.model = answer.model;
@@ -151,8 +159,16 @@ async fn rounds(
             transcript.say(message, None, mind.now()).await?;
         }
         match next {
-            Step::Run(calls) => use_tools(mind, transcript, work, voice, &tools, calls, ended).await?,
-            Step::End(StopReason::EndTurn, _) if ended.pending.force(round) => {
+            Step::Run(calls) => {
+                use_tools(mind, transcript, work, voice, &tools, calls, ended).await?;
+                // behind the results, so that whatever goes on with it finds every call answered
+                if is_spent {
+                    voice.note(SPENT_NOTE);
+                    ended.stop = StopReason::MaxTurnRequests;
+                    return Ok(());
+                }
+            }
+            Step::End(StopReason::EndTurn, _) if !is_spent && ended.pending.force(round) => {
                 voice.note(objection::FORCED_NOTE);
                 transcript.say_ours(Message::user(objection::FORCED), mind.now()).await?;
             }
@@ -171,7 +187,12 @@ async fn rounds(
     unreachable!("a turn has a last round")
 }
 
-async fn ask(mind: &Mind, request: &ModelRequest, voice: &Voice) -> Result<Completion, ProviderError> {
+/// Asks the model, and shows its answer while it comes in.
+pub(crate) async fn ask(
+    mind: &Mind,
+    request: &ModelRequest,
+    voice: &Voice,
+) -> Result<Completion, ProviderError> {
     let (deltas, mut shown) = mpsc::channel(DELTAS_MAX);
     let show = async {
         while let Some(delta) = shown.recv().await {

@@ -9,7 +9,7 @@ use ipc::config::{Model, ProviderName};
 use reqwest::Url;
 
 use super::{
-    Provider, ProviderError,
+    Known, Provider, ProviderError,
     chain::Chain,
     settings::{Key, RemoteSettings, Settings, Speaks, is_loopback, without_query},
 };
@@ -148,6 +148,11 @@ pub(crate) fn choose(config: &Model, env: Env<'_>) -> Result<Choice, ChoiceError
 }
 
 impl Choice {
+    /// What is known of the models in it.
+    pub(crate) fn known(&self) -> Known {
+        Known::of(std::iter::once(&self.settings).chain(&self.fallback))
+    }
+
     /// Makes the provider, or the chain of them. Nothing is asked yet.
     pub(crate) fn build(&self) -> Result<Arc<dyn Provider>, ProviderError> {
         let first = self.settings.build()?;
@@ -290,6 +295,7 @@ fn remote(
         max_tokens: config.max_tokens,
         thinking: config.thinking,
         context: config.context,
+        price: config.price,
     })
 }
 

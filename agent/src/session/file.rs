@@ -7,12 +7,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ipc::{contract::soul, lines};
+use ipc::{
+    contract::{sessions::Usage, soul},
+    lines,
+};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::reflection::{Begun, Record};
+use super::{
+    compaction::Compaction,
+    reflection::{Begun, Record},
+};
 use crate::provider::Message;
 
 /// The longest line that is read: the longest answer of a model, each of its bytes escaped.
@@ -157,6 +163,15 @@ pub(crate) enum Entry {
     Reflecting(Begun),
     /// Looking back on the session is over.
     Reflection(Record),
+    /// From here on the conversation is sent with a summary in place of its older part.
+    Compaction(Compaction),
+    /// Another model answered, or will.
+    ModelChange {
+        /// When.
+        ts: Timestamp,
+        /// Which.
+        model: String,
+    },
     /// A turn is over.
     TurnEnd {
         /// When.
@@ -168,6 +183,9 @@ pub(crate) enum Entry {
         /// What went wrong, where something did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
+        /// What it cost, where a model was asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
     },
 }
 
@@ -247,7 +265,7 @@ mod tests {
         let path = folder.path().join("s.jsonl");
         let lines = [
             json!({"type": "session", "id": "s", "version": 2, "startedAt": "x", "cwd": "/", "model": "m", "sandboxMode": "off"}),
-            json!({"type": "model_change", "ts": "2026-01-01T00:00:00Z", "model": "?"}),
+            json!({"type": "invented_later", "ts": "2026-01-01T00:00:00Z", "model": "?"}),
             json!({"type": "message", "ts": "2026-01-01T00:00:00.000Z", "message": {"role": "user", "content": "hi"}}),
         ];
         std::fs::write(&path, lines.map(|line| line.to_string()).join("\n")).unwrap();

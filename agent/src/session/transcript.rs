@@ -2,16 +2,20 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use ipc::id::RequestId;
+use ipc::{contract::sessions::Usage, id::RequestId};
 use jiff::Timestamp;
 
 use super::{
     aside::Asides,
+    compaction::{self, Compaction},
     file::{self, Entry, Header, SessionError},
     reflection::{Begun, Record, Watermark},
     writer::Writer,
 };
-use crate::provider::{Block, Message, Role};
+use crate::{
+    length::estimate::{self, Gauge},
+    provider::{Block, Message, Role},
+};
 
 /// What a tool call is told whose result was lost with the process that waited for it.
 pub(crate) const INTERRUPTED: &str =
@@ -32,6 +36,16 @@ pub(crate) struct Transcript {
     last_reply: Option<String>,
     prompt: Option<String>,
     pub(super) asides: Asides,
+    /// The model that answered last.
+    model: String,
+    /// About how many tokens each message has.
+    sizes: Vec<u64>,
+    /// How it was shortened last.
+    pub(crate) compaction: Option<Compaction>,
+    /// How the estimate stands to what was counted in this life.
+    pub(crate) gauge: Gauge,
+    /// What its turn under way cost so far, in this life.
+    turn_cost: Usage,
 }
 
 /// How far the turn of a request has come.
@@ -62,6 +76,7 @@ impl Transcript {
     fn of(path: PathBuf, header: Header) -> Self {
         Self {
             path,
+            model: header.model.clone(),
             header,
             writer: Writer::default(),
             messages: Vec::new(),
@@ -70,6 +85,10 @@ impl Transcript {
             last_reply: None,
             prompt: None,
             asides: Asides::default(),
+            sizes: Vec::new(),
+            compaction: None,
+            gauge: Gauge::default(),
+            turn_cost: Usage::default(),
         }
     }
 
@@ -81,8 +100,11 @@ impl Transcript {
                 if let Some(request) = request {
                     self.turns.insert(request, TurnState::Open);
                 }
+                self.sizes.push(estimate::message(&message));
                 self.messages.push(message);
             }
+            Entry::Compaction(compaction) => self.compaction = Some(compaction),
+            Entry::ModelChange { model, .. } => self.model = model,
             Entry::Reflecting(begun) => self.watermark.begin(begun),
             Entry::Reflection(record) => self.watermark.end(&record, self.messages.len()),
             Entry::Prompt { fingerprint, .. } => self.prompt = Some(fingerprint),
@@ -147,8 +169,54 @@ impl Transcript {
             request: request.as_str().to_owned(),
             stop_reason: stop_reason.to_owned(),
             error: error.map(str::to_owned),
+            usage: (self.turn_cost.answers > 0).then_some(self.turn_cost),
         };
-        self.write(entry, true).await
+        self.write(entry, true).await?;
+        self.turn_cost = Usage::default();
+        Ok(())
+    }
+
+    /// Counts what an answer cost into the turn under way.
+    pub(crate) fn spend(&mut self, cost: &Usage) {
+        self.turn_cost.add(cost);
+    }
+
+    /// What the turn under way cost so far, in this life.
+    pub(crate) fn turn_cost(&self) -> Usage {
+        self.turn_cost
+    }
+
+    /// Writes down which model answered, where it is another than before.
+    pub(crate) async fn answered_by(&mut self, model: &str, ts: Timestamp) -> Result<(), SessionError> {
+        if self.model == model {
+            return Ok(());
+        }
+        self.write(Entry::ModelChange { ts, model: model.to_owned() }, false).await
+    }
+
+    /// Writes down that it is sent shortened from here on.
+    pub(crate) async fn compacted(&mut self, compaction: Compaction) -> Result<(), SessionError> {
+        self.write(Entry::Compaction(compaction), true).await
+    }
+
+    /// About how many tokens each message has.
+    pub(crate) fn sizes(&self) -> &[u64] {
+        &self.sizes
+    }
+
+    /// About how many tokens is sent of it.
+    pub(crate) fn load(&self) -> u64 {
+        match &self.compaction {
+            None => self.sizes.iter().sum(),
+            Some(compaction) => self.load_with(compaction),
+        }
+    }
+
+    /// The same, shortened so.
+    pub(crate) fn load_with(&self, compaction: &Compaction) -> u64 {
+        let kept = compaction.keep.and_then(|keep| self.sizes.get(keep)).copied().unwrap_or_default();
+        let newer: u64 = self.sizes.iter().skip(compaction.up_to).sum();
+        estimate::message(&compaction::as_sent(&compaction.summary)) + kept + newer
     }
 
     /// Writes down that looking back on this session begins.
@@ -182,52 +250,62 @@ impl Transcript {
         last.content.iter().filter(|block| matches!(block, Block::ToolUse { .. })).cloned().collect()
     }
 
-    /// The messages as a model may be sent them: every call has exactly one result, right behind it (T28, C7.1–4).
-    ///
-    /// A file can lack results (a kill), hold one twice or hold one without a call (another program's edit); none of
-    /// that may brick the session.
-    pub(crate) fn repaired(&self) -> Vec<Message> {
-        let mut repaired: Vec<Message> = Vec::new();
-        let mut open: Vec<String> = Vec::new();
-        for message in &self.messages {
-            match message.role {
-                Role::Assistant => {
-                    answer(&mut repaired, &mut open);
-                    open = message.content.iter().filter_map(call_id).collect();
-                    repaired.push(message.clone());
-                }
-                Role::User => {
-                    let mut content = Vec::new();
-                    for block in &message.content {
-                        match block {
-                            Block::ToolResult { tool_use_id, .. } => {
-                                // a second result, or one without a call, has nothing to belong to
-                                if let Some(at) = open.iter().position(|id| id == tool_use_id) {
-                                    open.remove(at);
-                                    content.push(block.clone());
-                                }
-                            }
-                            Block::Text { .. }
-                            | Block::Thinking { .. }
-                            | Block::ToolUse { .. }
-                            | Block::Other(_) => {
+    /// The messages as a model may be sent them: shortened where that was decided, and without faults.
+    pub(crate) fn sent(&self) -> Vec<Message> {
+        sent(&self.messages, self.compaction.as_ref())
+    }
+}
+
+/// The messages of a conversation as a model may be sent them.
+pub(super) fn sent(messages: &[Message], compaction: Option<&Compaction>) -> Vec<Message> {
+    repaired(&compaction::shown(messages, compaction))
+}
+
+/// Messages in which every call has exactly one result, right behind it (T28, C7.1–4).
+///
+/// A file can lack results (a kill), hold one twice or hold one without a call (another program's edit); none of that may
+/// brick the session.
+fn repaired(messages: &[Message]) -> Vec<Message> {
+    let mut repaired: Vec<Message> = Vec::new();
+    let mut open: Vec<String> = Vec::new();
+    for message in messages {
+        match message.role {
+            Role::Assistant => {
+                answer(&mut repaired, &mut open);
+                open = message.content.iter().filter_map(call_id).collect();
+                repaired.push(message.clone());
+            }
+            Role::User => {
+                let mut content = Vec::new();
+                for block in &message.content {
+                    match block {
+                        Block::ToolResult { tool_use_id, .. } => {
+                            // a second result, or one without a call, has nothing to belong to
+                            if let Some(at) = open.iter().position(|id| id == tool_use_id) {
+                                open.remove(at);
                                 content.push(block.clone());
                             }
                         }
+                        Block::Text { .. }
+                        | Block::Thinking { .. }
+                        | Block::ToolUse { .. }
+                        | Block::Other(_) => {
+                            content.push(block.clone());
+                        }
                     }
-                    let missing = open.drain(..).map(|id| Block::result(id, INTERRUPTED, true));
-                    let results =
-                        content.iter().filter(|block| matches!(block, Block::ToolResult { .. })).count();
-                    content.splice(results..results, missing);
-                    if !content.is_empty() {
-                        repaired.push(Message { role: Role::User, content });
-                    }
+                }
+                let missing = open.drain(..).map(|id| Block::result(id, INTERRUPTED, true));
+                let results =
+                    content.iter().filter(|block| matches!(block, Block::ToolResult { .. })).count();
+                content.splice(results..results, missing);
+                if !content.is_empty() {
+                    repaired.push(Message { role: Role::User, content });
                 }
             }
         }
-        answer(&mut repaired, &mut open);
-        repaired
     }
+    answer(&mut repaired, &mut open);
+    repaired
 }
 
 fn call_id(block: &Block) -> Option<String> {
@@ -271,7 +349,7 @@ mod tests {
     #[test]
     fn t28_a_session_that_was_cut_anywhere_can_be_sent() {
         let check = |messages: serde_json::Value, expected: serde_json::Value| {
-            let repaired = transcript(messages.clone()).repaired();
+            let repaired = transcript(messages.clone()).sent();
             assert_eq!(json!(repaired), expected, "{messages}");
         };
         let user = json!({"role": "user", "content": [{"type": "text", "text": "go"}]});
@@ -333,7 +411,8 @@ mod tests {
         let lines = std::fs::read_to_string(&path).unwrap();
         let lines: Vec<serde_json::Value> =
             lines.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
-        let said: Vec<_> = lines.iter().map(|line| (line["text"].as_str(), line["reason"].as_str())).collect();
+        let said: Vec<_> =
+            lines.iter().map(|line| (line["text"].as_str(), line["reason"].as_str())).collect();
         let (first, rebuilt) = (Some("initial"), Some("rebuilt"));
         assert_eq!(said, [(Some("甲"), first), (Some("b"), rebuilt), (Some("甲"), rebuilt)]);
         // the first sixteen digits of the text's SHA-256, as the original has them

@@ -6,12 +6,15 @@
 //! | [`EVENTS`] | [`EventsSince`] | [`Events`]; with `follow`, an [`EVENT`] notification for each later one |
 //! | [`SOUL`] | a [`super::soul::Request`] | a [`super::soul::Reply`] |
 //! | [`HEARTBEAT`] | a [`super::heartbeat::Request`] | a [`super::heartbeat::Reply`] |
+//! | [`SESSIONS`] | a [`super::sessions::Request`] | a [`super::sessions::Reply`] |
 //! | [`REFLECT`] | `{sessionId}` | the answer of a prompt; what came of it is said in the session |
 //! | [`STOP`] | none | `null`, and then the supervisor stops in order |
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use super::sessions::Spent;
 
 /// How everything is.
 pub const STATUS: &str = "_lisa/status";
@@ -23,6 +26,8 @@ pub const EVENT: &str = "_lisa/event";
 pub const SOUL: &str = "_lisa/soul";
 /// A question to the heartbeat.
 pub const HEARTBEAT: &str = "_lisa/heartbeat";
+/// A question about the conversations on disk.
+pub const SESSIONS: &str = "_lisa/sessions";
 /// Look back on a session.
 pub const REFLECT: &str = "_lisa/reflect";
 /// Stop, in order, losing nothing.
@@ -47,6 +52,9 @@ pub struct Status {
     pub clients: u64,
     /// What is not as it should be, each a sentence with what to do.
     pub notices: Vec<String>,
+    /// What her thinking cost today; nothing while the agent has not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
 }
 
 /// One process.
