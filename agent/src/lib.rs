@@ -12,6 +12,7 @@
 mod acp;
 mod birth;
 mod conversation;
+mod length;
 mod mind;
 mod models;
 mod objection;
@@ -25,6 +26,7 @@ mod reflect;
 mod rewrite;
 mod session;
 mod setup;
+mod spent;
 mod surroundings;
 mod think;
 mod tools;
@@ -57,7 +59,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    acp::Desk, mind::Mind, models::Models, once::Once, portrait::Portrait, session::Catalog,
+    acp::Desk, mind::Mind, models::Models, once::Once, portrait::Portrait, session::Catalog, spent::Spent,
     surroundings::Lookout, think::Work, tools::Toolbox,
 };
 
@@ -70,6 +72,8 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
     #[expect(clippy::disallowed_methods, reason = "the clock of the agent is read here, and passed in")]
     let mind = Arc::new(Mind {
         models,
+        spent: Spent::default(),
+        run_tokens_max: brief.config.heartbeat.tokens_max,
         soul,
         portrait: Portrait::unknown(),
         lookout: Lookout::new(home.path(), setup::person_home()),
@@ -95,6 +99,7 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
     report_ready();
     tokio::spawn(async move {
         be_born(&mind).await;
+        spent::begin(&mind).await;
         desk.wake().await;
         mind.models.look_around().await;
     });
@@ -153,6 +158,7 @@ impl Service<Agent> for Agency {
                             run: Some(run),
                             tools: Some(tools),
                             rounds_max: turn::ROUNDS_MAX,
+                            tokens_max: mind.run_tokens_max,
                             looks_back_on: [].into(),
                             looks_back_from: 0,
                             is_part: false,

@@ -16,6 +16,7 @@ use crate::{
     models::Models,
     portrait::{Held, Portrait, PortraitError, Reader},
     session::{Catalog, Header, Kind},
+    spent::Spent,
     surroundings::Lookout,
     tools::Toolbox,
 };
@@ -23,6 +24,10 @@ use crate::{
 /// Made once a life.
 pub(crate) struct Mind {
     pub(crate) models: Models,
+    /// What thinking cost today.
+    pub(crate) spent: Spent,
+    /// How many tokens one turn of her own time may use.
+    pub(crate) run_tokens_max: Option<u64>,
     pub(crate) soul: Client<Soul>,
     pub(crate) portrait: Portrait,
     /// Sees her skills, and what a project brings along.

@@ -13,7 +13,7 @@ use ipc::{
 };
 use tracing::warn;
 
-use crate::provider::{Choice, Provider, choose, config_env::ConfigEnv, key_variables};
+use crate::provider::{Choice, Known, Provider, choose, config_env::ConfigEnv, key_variables};
 
 /// A provider, and how it was chosen.
 pub(crate) struct Chosen {
@@ -23,6 +23,7 @@ pub(crate) struct Chosen {
     pub(crate) config: Model,
     /// The variables of keys that are set, by name.
     pub(crate) keys: Vec<String>,
+    pub(crate) known: Known,
     pub(crate) notice: Option<String>,
     /// Where Ollama's own programs would ask.
     pub(crate) ollama_host: Option<String>,
@@ -81,7 +82,15 @@ impl Files {
         let choice = choose(&config, &env).map_err(Fault::configuration)?;
         let provider = choice.build().map_err(Fault::configuration)?;
         let (keys, ollama_host) = (key_variables(&config, &env), env("OLLAMA_HOST"));
-        Ok(Chosen { provider, notice: choice.notice.clone(), choice, config, keys, ollama_host })
+        Ok(Chosen {
+            provider,
+            known: choice.known(),
+            notice: choice.notice.clone(),
+            choice,
+            config,
+            keys,
+            ollama_host,
+        })
     }
 }
 

@@ -26,7 +26,9 @@ use tracing::info;
 
 use crate::{
     conversation::stop_reason,
+    length::{self, Front, TooLong},
     mind::Mind,
+    models::Thinker,
     objection::{self, Pending},
     portrait::PortraitError,
     provider::{Block, Completion, Delta, Message, ModelRequest, Provider, ProviderError, Role},
@@ -39,6 +41,9 @@ use crate::{
 /// How many pieces of an answer may wait to be shown.
 const DELTAS_MAX: usize = 64;
 
+/// What is said where a turn has used up what it may.
+const SPENT_NOTE: &str = "\n[the turn was ended because it used as many tokens as one may have]\n";
+
 /// What a turn is for.
 #[derive(Debug, Clone)]
 pub(crate) struct Work {
@@ -50,6 +55,8 @@ pub(crate) struct Work {
     pub(crate) tools: Option<Vec<String>>,
     /// How often the model may be asked.
     pub(crate) rounds_max: u32,
+    /// How many tokens its answers may cost; the one that goes beyond is the last.
+    pub(crate) tokens_max: Option<u64>,
     /// What was said elsewhere that it is about, and from where on: what came from outside there counts here as it did in
     /// its own turns, and before that where it is repeated.
     pub(crate) looks_back_on: Arc<[Message]>,
@@ -99,6 +106,8 @@ pub(crate) enum TurnError {
     Portrait(#[from] PortraitError),
     #[error(transparent)]
     Model(#[from] ProviderError),
+    #[error(transparent)]
+    TooLong(#[from] TooLong),
 }
 
 /// Runs the turn at the end of `transcript` until it is over. However it ends, no objection of hers stays unsaid.
@@ -111,14 +120,14 @@ pub(crate) async fn run(
 ) -> Result<Ended, TurnError> {
     let pending = objection::begin(mind, transcript, work, voice).await;
     // one turn, one model: what is set meanwhile is for the next
-    let provider = mind.models.for_a_turn().await;
-    let model = provider.model().to_owned();
+    let thinker = mind.models.for_a_turn().await;
+    let model = thinker.provider.model().to_owned();
     if let Some(before) = transcript.thinker.replace(model.clone()).filter(|before| *before != model) {
         voice.note(&format!("[model] `{model}` thinks from here on, after `{before}`\n"));
     }
     let mut ended =
         Ended { stop: StopReason::EndTurn, model, text: String::new(), tools: Vec::new(), pending };
-    let went = rounds(mind, provider.as_ref(), transcript, work, voice, cancel, &mut ended).await;
+    let went = rounds(mind, &thinker, transcript, work, voice, cancel, &mut ended).await;
     let outcome = went.as_ref().map_or_else(|_| "error".to_owned(), |()| stop_reason(ended.stop));
     let pending = std::mem::take(&mut ended.pending);
     let added = objection::settle(mind, transcript, work, voice, pending, &outcome).await;
@@ -131,7 +140,7 @@ pub(crate) async fn run(
 
 async fn rounds(
     mind: &Mind,
-    provider: &dyn Provider,
+    thinker: &Thinker,
     transcript: &mut Transcript,
     work: &Work,
     voice: &Voice,
@@ -162,14 +171,15 @@ async fn rounds(
         let system = ended.pending.prompt(&held.prompt);
         transcript.prompted(&system, mind.now()).await?;
         let offer = mind.toolbox.offer(&held.tools, |tool| work.may(tool));
-        let request = ModelRequest { system, messages: transcript.repaired(), tools: offer.specs().to_vec() };
-        let answer = tokio::select! {
-            answer = ask(provider, &request, voice) => answer?,
-            () = cancel.cancelled() => {
-                ended.stop = StopReason::Cancelled;
-                return Ok(());
-            }
+        let front = Front { system, tools: offer.specs() };
+        let Some(answer) = length::answer(thinker, transcript, front, (mind, work, voice), cancel).await?
+        else {
+            ended.stop = StopReason::Cancelled;
+            return Ok(());
         };
+        transcript.spend(&thinker.known.cost(&answer.model, &answer.usage));
+        let is_spent = work.tokens_max.is_some_and(|max| transcript.turn_cost().tokens() >= max);
+        transcript.answered_by(&answer.model, mind.now()).await?;
         let next = turn::after(&answer, round, work.rounds());
         let last_calls = turn::last_calls(&answer, round, work.rounds());
         ended.model.clone_from(&answer.model);
@@ -194,9 +204,17 @@ async fn rounds(
             transcript.say(message, None, mind.now()).await?;
         }
         match next {
-            Step::Run(calls) => use_tools(transcript, &calling, calls, ended).await?,
+            Step::Run(calls) => {
+                use_tools(transcript, &calling, calls, ended).await?;
+                // behind the results, so that whatever goes on with it finds every call answered
+                if is_spent {
+                    voice.note(SPENT_NOTE);
+                    ended.stop = StopReason::MaxTurnRequests;
+                    return Ok(());
+                }
+            }
             // a piece of a turn is not made to go on: its answer is read by no person, and the runtime tells of what is open
-            Step::End(StopReason::EndTurn, _) if !work.is_part && ended.pending.force(round) => {
+            Step::End(StopReason::EndTurn, _) if !is_spent && !work.is_part && ended.pending.force(round) => {
                 voice.note(objection::FORCED_NOTE);
                 transcript.say_ours(Message::user(objection::FORCED), mind.now()).await?;
             }
@@ -215,7 +233,8 @@ async fn rounds(
     unreachable!("a turn has a last round")
 }
 
-async fn ask(
+/// Asks the model, and shows its answer while it comes in.
+pub(crate) async fn ask(
     provider: &dyn Provider,
     request: &ModelRequest,
     voice: &Voice,

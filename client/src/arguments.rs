@@ -63,6 +63,8 @@ Examples:
     Events(Events),
     /// Who she is now, and how she came to be so
     Soul(Soul),
+    /// The conversations there are, what was said in them, and what a model was shown
+    Sessions(Sessions),
     /// Her own time
     Heartbeat(Heartbeat),
     /// What she objected to, who told it, and how that ended
@@ -336,6 +338,74 @@ pub(crate) struct Rollback {
     pub(crate) yes: bool,
 }
 
+/// What about conversations.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  lisa sessions                          the newest, with what each cost
+  lisa sessions search 灯塔              where something was said
+  lisa sessions show ID                  the newest page of one
+  lisa sessions replay ID 3 --json       what the model was sent for its third answer
+  lisa chat --session ID                 go on with one")]
+pub(crate) struct Sessions {
+    #[command(subcommand)]
+    pub(crate) command: Option<SessionsCommand>,
+}
+
+/// Questions about conversations; without one, a list.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// The conversations last written to, the newest first
+    List {
+        /// At most so many
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=200))]
+        limit: u32,
+    },
+    /// Where something was said, by a person or by her, the best match first
+    #[command(after_long_help = "\
+Examples:
+  lisa sessions search lighthouse
+  lisa sessions search 灯塔的看守人 --limit 3
+  lisa sessions search rust --json | jq -r .excerpt")]
+    Search {
+        /// A few words, in any language
+        #[arg(value_name = "QUERY", required = true)]
+        query: Vec<String>,
+        /// At most so many places
+        #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=200))]
+        limit: u32,
+    },
+    /// A page of what was said in one, the newest without --before
+    #[command(after_long_help = "\
+Examples:
+  lisa sessions show ID
+  lisa sessions show ID --before 41      the page that ends with message 40")]
+    Show {
+        /// Which
+        #[arg(value_name = "ID")]
+        session: String,
+        /// Only messages before the one with this number
+        #[arg(long, value_name = "NUMBER")]
+        before: Option<u64>,
+        /// At most so many messages
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=200))]
+        limit: u32,
+    },
+    /// What the model was sent for one of its answers: the prompt in force and the messages before
+    #[command(after_long_help = "\
+Examples:
+  lisa sessions replay ID                for the newest answer
+  lisa sessions replay ID 3")]
+    Replay {
+        /// Which session
+        #[arg(value_name = "ID")]
+        session: String,
+        /// Which answer, counted from 1; the newest without
+        #[arg(value_name = "ANSWER", value_parser = clap::value_parser!(u64).range(1..))]
+        answer: Option<u64>,
+    },
+}
+
 /// What of her own time.
 #[derive(Debug, Args)]
 pub(crate) struct Heartbeat {
@@ -397,6 +467,10 @@ mod tests {
             "lisa rate up --message=",
             "lisa objections --limit 0",
             "lisa wishlist all",
+            "lisa sessions search",
+            "lisa sessions show",
+            "lisa sessions list --limit 0",
+            "lisa sessions replay s 0",
             "lisa soul history --since yesterday",
             "lisa soul why identity",
             "lisa soul why identity 0",
@@ -457,6 +531,16 @@ mod tests {
         assert_eq!(down.timeout, Duration::from_secs(30));
         let Command::Events(events) = parse("lisa events -f --since 3:17").unwrap().command else { panic!() };
         assert_eq!((events.follow, events.since), (true, Some(Cursor { epoch: 3, seq: 17 })));
+        assert!(matches!(
+            parse("lisa sessions").unwrap().command,
+            Command::Sessions(Sessions { command: None })
+        ));
+        let Command::Sessions(Sessions { command: Some(SessionsCommand::Search { query, limit }) }) =
+            parse("lisa sessions search 灯塔 看守人").unwrap().command
+        else {
+            panic!()
+        };
+        assert_eq!((query.join(" ").as_str(), limit), ("灯塔 看守人", 10));
         assert!(matches!(parse("lisa soul").unwrap().command, Command::Soul(Soul { command: None })));
         let Command::Rate(rate) = parse("lisa rate down --message m1").unwrap().command else { panic!() };
         assert_eq!((rate.mark, rate.message.as_deref()), (Mark::Down, Some("m1")));

@@ -6,7 +6,8 @@
 //!  link        one connection to the chat socket      (JSON-RPC, deadlines, peer checked)
 //!  chat        a conversation: attach, turn, transcript
 //!  status · events · soul · heartbeat                 one question each, and how its answer looks
-//!  model      which one thinks, trying it, choosing it
+//!  model       which one thinks, trying it, choosing it
+//!  sessions    the conversations: list, search, page, replay
 //!  deeds       why, roll-back and check: what a person does to the self
 //!  edit        a document in a person's words        (the only place that runs a person's program)
 //!  objections · wishlist · rate                       what she says no to, wishes for, and how she is liked
@@ -31,6 +32,7 @@ mod objections;
 mod output;
 mod portrait;
 mod rate;
+mod sessions;
 mod since;
 mod soul;
 mod status;
@@ -89,6 +91,7 @@ async fn answer(home: &Home, json: bool, command: Command) -> Result<(), Fault> 
         Command::Status => status::status(home, json).await,
         Command::Events(asked) => events::events(home, json, &asked, &TimeZone::system()).await,
         Command::Soul(asked) => soul::soul(home, json, asked.command, &now()).await,
+        Command::Sessions(asked) => sessions::sessions(home, json, asked.command, &TimeZone::system()).await,
         Command::Heartbeat(asked) => heartbeat::heartbeat(home, json, asked.command).await,
         Command::Objections(asked) => objections::objections(home, json, &asked, &TimeZone::system()).await,
         Command::Wishlist => wishlist::wishlist(home, json).await,

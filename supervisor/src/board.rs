@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use ipc::{
-    contract::chat::{Process, SoulStatus, Status},
+    contract::{
+        chat::{Process, SoulStatus, Status},
+        sessions::Spent,
+    },
     hello::Role,
 };
 use serde_json::Value;
@@ -100,7 +103,16 @@ impl Board {
             clients,
             notices: parked.chain(notices).chain(unborn.clone()).collect(),
             soul: SoulStatus { unborn, ..self.soul.clone() },
+            spent: self.spent(),
         }
+    }
+}
+
+impl Board {
+    /// What the agent says her thinking cost; what cannot be read is as if it had not said.
+    fn spent(&self) -> Option<Spent> {
+        let said = self.children.get(&Role::Agent)?.facts.get("spent")?;
+        serde_json::from_value(said.clone()).ok()
     }
 }
 

@@ -9,7 +9,7 @@ use ipc::config::{Model, ProviderName};
 use reqwest::Url;
 
 use super::{
-    Provider, ProviderError,
+    Known, Provider, ProviderError,
     chain::Chain,
     local::address_of,
     settings::{Key, RemoteSettings, Settings, Speaks, is_loopback, without_query},
@@ -157,6 +157,11 @@ impl Choice {
     /// All that are asked, in order.
     pub(crate) fn all(&self) -> Vec<Settings> {
         std::iter::once(&self.settings).chain(&self.fallback).cloned().collect()
+    }
+
+    /// What is known of the models in it.
+    pub(crate) fn known(&self) -> Known {
+        Known::of(std::iter::once(&self.settings).chain(&self.fallback))
     }
 
     /// Makes the provider, or the chain of them. Nothing is asked yet.
@@ -338,6 +343,7 @@ fn remote(
         max_tokens: config.max_tokens,
         thinking: config.thinking,
         context: config.context,
+        price: config.price,
     })
 }
 

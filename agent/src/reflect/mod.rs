@@ -225,6 +225,7 @@ async fn go_on(
                 Ok(stop) => (stop_reason(stop), None),
                 Err(error) => ("error".to_owned(), Some(chain(&error))),
             };
+            mind.spent.turn(mind, &own);
             own.ended(&request, &stop, error.as_deref(), mind.now()).await?;
             error
         }
@@ -260,6 +261,7 @@ async fn turn(
         run: Some(run),
         tools: Some(TOOLS.map(str::to_owned).into()),
         rounds_max: ROUNDS_MAX.saturating_sub(rounds).max(1),
+        tokens_max: None,
         looks_back_on: session.conversation(0, begun.up_to).into(),
         looks_back_from: session.conversation(0, begun.from).len(),
         is_part: false,

@@ -130,6 +130,7 @@ async fn begin(task: Task<'_>, prompt: &str, tools: Vec<String>, steps: u32) -> 
     };
     let (looks_back_on, looks_back_from) = heard(&task);
     let work = Work {
+        tokens_max: task.work.tokens_max,
         request: call_id(task.request.as_str(), &format!("{NAME}:{}", task.call)),
         run: task.work.run.clone(),
         tools: Some(tools),

@@ -7,12 +7,15 @@
 //! | [`SOUL`] | a [`super::soul::Request`] | a [`super::soul::Reply`] |
 //! | [`HEARTBEAT`] | a [`super::heartbeat::Request`] | a [`super::heartbeat::Reply`] |
 //! | [`MODEL`] | a [`super::model::Request`] | a [`super::model::Reply`] |
+//! | [`SESSIONS`] | a [`super::sessions::Request`] | a [`super::sessions::Reply`] |
 //! | [`REFLECT`] | `{sessionId}` | the answer of a prompt; what came of it is said in the session |
 //! | [`STOP`] | none | `null`, and then the supervisor stops in order |
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use super::sessions::Spent;
 
 /// How everything is.
 pub const STATUS: &str = "_lisa/status";
@@ -26,6 +29,8 @@ pub const SOUL: &str = "_lisa/soul";
 pub const HEARTBEAT: &str = "_lisa/heartbeat";
 /// A question about which model thinks.
 pub const MODEL: &str = "_lisa/model";
+/// A question about the conversations on disk.
+pub const SESSIONS: &str = "_lisa/sessions";
 /// Look back on a session.
 pub const REFLECT: &str = "_lisa/reflect";
 /// Stop, in order, losing nothing.
@@ -53,6 +58,9 @@ pub struct Status {
     pub clients: u64,
     /// What is not as it should be, each a sentence with what to do.
     pub notices: Vec<String>,
+    /// What her thinking cost today; nothing while the agent has not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
 }
 
 /// One process.
