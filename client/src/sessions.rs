@@ -70,8 +70,8 @@ pub(crate) async fn sessions(
             }
             Ok(())
         }
-        Reply::Replayed(replay) if json => output::json(&replay),
-        Reply::Replayed(replay) => output::lines(&tape(&replay, zone)),
+        Reply::Replayed(shown) if json => output::json(&shown),
+        Reply::Replayed(shown) => output::lines(&tape(&shown, zone)),
     }
 }
 

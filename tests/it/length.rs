@@ -50,10 +50,10 @@ fn a_conversation_of_many_turns_stays_within_window_memory_and_time() {
             counter.fetch_add(1, Ordering::Relaxed);
             return Answer::Status { code: 400, retry_after: None, said: TOO_LONG };
         }
-        match is_summing_up(request) {
-            true => Answer::Says("我们谈了灯塔。They spoke of the keeper.".into()),
-            false => Answer::Says("她听着。 ".repeat(20)),
+        if is_summing_up(request) {
+            return Answer::Says("我们谈了灯塔。They spoke of the keeper.".into());
         }
+        Answer::Says("她听着。 ".repeat(20))
     });
     let world = World::configured(&format!("{}context = {WINDOW}\n", model.config()));
     world.up_and_born();

@@ -47,8 +47,8 @@ fn se5_se6_rp1_conversations_are_listed_found_shown_and_replayed() {
         let places = world.lisa(&["sessions", "search", query, "--json"]).json_lines();
         places.iter().map(|place| place["session"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(found("LIGHTHOUSE"), [first.clone()]);
-    assert_eq!(found("灯塔"), [second.clone()]);
+    assert_eq!(found("LIGHTHOUSE"), [first.as_str()]);
+    assert_eq!(found("灯塔"), [second.as_str()]);
     let nothing = world.lisa(&["sessions", "search", "submarine"]);
     assert!(nothing.code == 1 && nothing.stderr.contains("nothing like that"), "{nothing:?}");
     let empty = world.lisa(&["sessions", "search", "?!"]);
@@ -231,7 +231,7 @@ fn rp7_t27_a_session_with_a_torn_tail_and_lines_of_others_goes_on() {
         message("user", json!("list the files")),
         message("assistant", call),
     ];
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text = lines.map(|line| line.to_string()).join("\n") + "\n";
     let path = folder.join("20260101-000000-abcdef.jsonl");
     std::fs::write(&path, format!("{text}{{\"type\":\"message\",\"ts\":\"20")).unwrap();
     let said = world.lisa(&["chat", "--session", "20260101-000000-abcdef", "go on"]).ok();

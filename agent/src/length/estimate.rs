@@ -89,8 +89,8 @@ impl Default for Gauge {
 impl Gauge {
     /// What was estimated so was counted so by a provider.
     pub(crate) fn heard(&mut self, estimated: u64, counted: u64) {
-        if estimated > 0 {
-            self.scale = (counted.saturating_mul(ONE) / estimated).clamp(*SCALE.start(), *SCALE.end());
+        if let Some(scale) = counted.saturating_mul(ONE).checked_div(estimated) {
+            self.scale = scale.clamp(*SCALE.start(), *SCALE.end());
         }
     }
 

@@ -57,9 +57,9 @@ pub(crate) fn cut(whole: &Whole<'_>, room: &Room) -> Option<Cut> {
     // the newest turn stays whole if that is possible at all
     let best = turns()
         .find(good)
-        .or_else(|| turns().filter(most).next_back())
+        .or_else(|| turns().rfind(most))
         .or_else(|| inside().find(good))
-        .or_else(|| inside().filter(most).next_back());
+        .or_else(|| inside().rfind(most));
     best.copied()
 }
 

@@ -101,6 +101,7 @@ pub(crate) enum Stop {
 }
 
 /// What an answer cost.
+#[expect(clippy::struct_field_names, reason = "they are called as the protocols call them")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     /// Tokens read, and neither taken from nor written to a cache.

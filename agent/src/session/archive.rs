@@ -2,7 +2,11 @@
 //!
 //! Files are read a line at a time, and of a page no more is held than is shown.
 
-use std::{collections::VecDeque, path::PathBuf, time::SystemTime};
+use std::{
+    collections::VecDeque,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
 
 use ipc::{
     contract::sessions::{LIMIT_MAX, Page, Said, Session, Speaker, Usage},
@@ -26,7 +30,7 @@ impl Catalog {
     /// The conversations last written to, the newest first, each with what its whole file says.
     pub(crate) fn sessions(&self, limit: u32) -> Result<Vec<Session>, SessionError> {
         let conversations = self.conversations()?.take(limit.min(LIMIT_MAX) as usize);
-        Ok(conversations.filter_map(|(listed, path)| session(listed, path).ok()).collect())
+        Ok(conversations.filter_map(|(listed, path)| session(listed, &path).ok()).collect())
     }
 
     /// The conversations and their files, the last written first.
@@ -84,16 +88,16 @@ impl Catalog {
     }
 }
 
-fn session(listed: Listed, path: PathBuf) -> Result<Session, SessionError> {
+fn session(listed: Listed, path: &Path) -> Result<Session, SessionError> {
     let Listed { header, title, updated } = listed;
-    let (_, entries) = file::read(&path, &header.id)?;
+    let (_, entries) = file::read(path, &header.id)?;
     let own = header.kind.is_some();
     let Header { id, person, model, .. } = header;
     let mut session = Session { id, title, person, updated, turns: 0, model, usage: Usage::default(), own };
     for entry in entries {
         match entry? {
             Entry::Message { message, from, .. } if by(&message, from) == Speaker::Person => {
-                session.turns += 1
+                session.turns += 1;
             }
             Entry::ModelChange { model, .. } => session.model = model,
             Entry::TurnEnd { usage: Some(usage), .. } => session.usage.add(&usage),
@@ -160,7 +164,8 @@ mod tests {
         (folder, catalog)
     }
 
-    fn message(role: &str, content: Value) -> Value {
+    fn message(role: &str, content: impl Into<Value>) -> Value {
+        let content: Value = content.into();
         json!({"type": "message", "ts": "2026-01-01T00:00:00Z", "message": {"role": role, "content": content}})
     }
 

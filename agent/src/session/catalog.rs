@@ -62,7 +62,7 @@ impl Catalog {
         now: &ZonedDateTime,
     ) -> Result<Header, SessionError> {
         self.make(Kind::Heartbeat, now, |header| {
-            header.model = model.to_owned();
+            model.clone_into(&mut header.model);
             header.rest.insert("task".to_owned(), task.into());
         })
     }

@@ -144,8 +144,9 @@ mod tests {
 
     fn kept(lines: &[Value], tail: &str) -> (tempfile::TempDir, Catalog) {
         let folder = tempfile::tempdir().unwrap();
-        let mut text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        text.push_str(tail);
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        let whole = lines.join("\n");
+        let text = if whole.is_empty() { tail.to_owned() } else { format!("{whole}\n{tail}") };
         std::fs::write(folder.path().join("s.jsonl"), text).unwrap();
         let catalog = Catalog::at(folder.path());
         (folder, catalog)
