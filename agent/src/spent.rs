@@ -82,6 +82,7 @@ fn task(header: &Header) -> &str {
     match header.kind {
         Some(Kind::Chat) | None => "conversation",
         Some(Kind::Reflect) => "reflection",
+        Some(Kind::Task) => "piece of a turn",
         Some(Kind::Heartbeat) => {
             header.rest.get("task").and_then(serde_json::Value::as_str).unwrap_or("heartbeat")
         }

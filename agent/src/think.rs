@@ -12,7 +12,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU32, Ordering},
+    atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
 use ipc::{
@@ -63,8 +63,17 @@ pub(crate) struct Work {
     pub(crate) looks_back_from: usize,
     /// Whether it is a piece of another turn: nobody but that one reads what it says.
     pub(crate) is_part: bool,
-    /// How often the model was asked in pieces of it, which counts as if it had been asked here.
-    pub(crate) in_parts: Arc<AtomicU32>,
+    /// What was asked in pieces of it, which counts as if it had been asked here.
+    pub(crate) in_parts: Arc<InParts>,
+}
+
+/// What the pieces of a turn used.
+#[derive(Debug, Default)]
+pub(crate) struct InParts {
+    /// How often the model was asked.
+    pub(crate) rounds: AtomicU32,
+    /// How many tokens that cost.
+    pub(crate) tokens: AtomicU64,
 }
 
 impl Work {
@@ -75,7 +84,13 @@ impl Work {
 
     /// How often the model may be asked here, with what its pieces have used.
     fn rounds(&self) -> u32 {
-        self.rounds_max.saturating_sub(self.in_parts.load(Ordering::Relaxed))
+        self.rounds_max.saturating_sub(self.in_parts.rounds.load(Ordering::Relaxed))
+    }
+
+    /// How many tokens it and pieces of it may still cost, where it used so many itself; none where nothing bounds them.
+    pub(crate) fn tokens_left(&self, used: u64) -> Option<u64> {
+        let used = used.saturating_add(self.in_parts.tokens.load(Ordering::Relaxed));
+        self.tokens_max.map(|max| max.saturating_sub(used))
     }
 
     /// Whether no person reads what is said in it, so that only the runtime can tell of an objection.
@@ -178,7 +193,7 @@ async fn rounds(
             return Ok(());
         };
         transcript.spend(&thinker.known.cost(&answer.model, &answer.usage));
-        let is_spent = work.tokens_max.is_some_and(|max| transcript.turn_cost().tokens() >= max);
+        let is_spent = work.tokens_left(transcript.turn_cost().tokens()) == Some(0);
         transcript.answered_by(&answer.model, mind.now()).await?;
         let next = turn::after(&answer, round, work.rounds());
         let last_calls = turn::last_calls(&answer, round, work.rounds());

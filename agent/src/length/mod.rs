@@ -159,7 +159,8 @@ impl Turn<'_> {
             messages: transcript.messages.get(from..up_to).unwrap_or_default(),
         };
         let text_max = text_max(summary_max);
-        let Some((summary, cost)) = unless(self.cancel, by_model(self.thinker, &older, window, text_max)).await
+        let Some((summary, cost)) =
+            unless(self.cancel, by_model(self.thinker, &older, window, text_max)).await
         else {
             return Ok(false);
         };

@@ -4,10 +4,10 @@
 //!  task {prompt, tools} ─▶ a session of its own, with the caller's person and folder ─▶ think ─▶ its answer is the result
 //! ```
 //!
-//! It promises: no tool that the caller does not have, and never this one; no more steps than the caller has left, and what it
-//! used the caller has no more; it ends with the caller's turn. What the caller heard from outside is from outside in it, and
-//! its answer is from outside for the caller. No objection raised in it stays unsaid: the runtime tells it in the session the
-//! person is in, and it is part of the result.
+//! It promises: no tool that the caller does not have, and never this one; no more steps and no more tokens than the caller
+//! has left, and what it used the caller has no more; it ends with the caller's turn. What the caller heard from outside is from
+//! outside in it, and its answer is from outside for the caller. No objection raised in it stays unsaid: the runtime tells it in
+//! the session the person is in, and it is part of the result.
 
 use std::{
     collections::BTreeSet,
@@ -130,7 +130,7 @@ async fn begin(task: Task<'_>, prompt: &str, tools: Vec<String>, steps: u32) -> 
     };
     let (looks_back_on, looks_back_from) = heard(&task);
     let work = Work {
-        tokens_max: task.work.tokens_max,
+        tokens_max: task.work.tokens_left(task.transcript.turn_cost().tokens()),
         request: call_id(task.request.as_str(), &format!("{NAME}:{}", task.call)),
         run: task.work.run.clone(),
         tools: Some(tools),
@@ -144,7 +144,9 @@ async fn begin(task: Task<'_>, prompt: &str, tools: Vec<String>, steps: u32) -> 
     let cancel = task.cancel.child_token();
     let ended = within(LONGEST, &cancel, turn(task, &mut own, prompt, &work, &cancel)).await;
     let used = own.messages.iter().filter(|message| message.role == Role::Assistant).count();
-    task.work.in_parts.fetch_add(u32::try_from(used).unwrap_or(u32::MAX).min(steps), Ordering::Relaxed);
+    let used = u32::try_from(used).unwrap_or(u32::MAX).min(steps);
+    task.work.in_parts.rounds.fetch_add(used, Ordering::Relaxed);
+    task.work.in_parts.tokens.fetch_add(own.turn_cost().tokens(), Ordering::Relaxed);
     let (stop, error) = match &ended {
         Ok(ended) => (stop_reason(ended.stop), None),
         Err(error) => ("error".to_owned(), Some(chain(error))),
