@@ -5,7 +5,10 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, error::ErrorKind};
 use ipc::{contract::chat::Cursor, exit::Exit};
 
-use crate::since::{Since, duration};
+use crate::{
+    service::Service,
+    since::{Since, duration},
+};
 
 /// A self that a language model keeps: start her, talk to her, look at who she is.
 #[derive(Debug, Parser)]
@@ -39,7 +42,7 @@ pub(crate) enum Command {
 Start the supervisor; the first start gives birth.
 
 Without options it stays in the foreground and becomes the supervisor itself, which is the form for a process manager. \
-It stops in order on SIGTERM and Ctrl-C.")]
+It stops in order on SIGTERM and Ctrl-C, and without a terminal SIGHUP has it read the configuration again.")]
     Up(Up),
     /// Stop the supervisor, in order, losing nothing
     Down(Down),
@@ -75,6 +78,8 @@ Examples:
     Wishlist,
     /// Rate her last reply, or the one that is named
     Rate(Rate),
+    /// Have a process manager keep her running: a systemd user unit, or a launchd agent
+    Service(Service),
 }
 
 /// How to start.
@@ -92,6 +97,9 @@ pub(crate) struct Up {
     /// Start her in the background where none is running, and talk to her
     #[arg(long)]
     pub(crate) chat: bool,
+    /// Write a newline to this descriptor when she is ready, for a process manager that waits for one (s6)
+    #[arg(long, value_name = "N", conflicts_with_all = ["detach", "chat"], value_parser = clap::value_parser!(i32).range(3..))]
+    pub(crate) ready_fd: Option<i32>,
 }
 
 impl Up {
@@ -380,6 +388,10 @@ mod tests {
             "lisa",
             "lisa frobnicate",
             "lisa up --backwards",
+            "lisa up --ready-fd 2",
+            "lisa up --detach --ready-fd 3",
+            "lisa service",
+            "lisa service install --name a/b",
             "lisa down --timeout soon",
             "lisa down --timeout -5s",
             "lisa chat --new --session s",
