@@ -6,9 +6,15 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, error::ErrorKind};
 use ipc::{contract::chat::Cursor, exit::Exit};
 
 mod model;
+mod sessions;
+mod soul;
 
-pub(crate) use self::model::{Model, ModelCommand};
-use crate::since::{Since, duration};
+pub(crate) use self::{
+    model::{Model, ModelCommand},
+    sessions::{Sessions, SessionsCommand},
+    soul::{Rollback, Soul, SoulCommand},
+};
+use crate::{service::Service, since::duration};
 
 /// A self that a language model keeps: start her, talk to her, look at who she is.
 #[derive(Debug, Parser)]
@@ -42,7 +48,7 @@ pub(crate) enum Command {
 Start the supervisor; the first start gives birth.
 
 Without options it stays in the foreground and becomes the supervisor itself, which is the form for a process manager. \
-It stops in order on SIGTERM and Ctrl-C.")]
+It stops in order on SIGTERM and Ctrl-C, and without a terminal SIGHUP has it read the configuration again.")]
     Up(Up),
     /// Stop the supervisor, in order, losing nothing
     Down(Down),
@@ -82,6 +88,8 @@ Examples:
     Rate(Rate),
     /// Which model thinks and why; try another, choose another
     Model(Model),
+    /// Have a process manager keep her running: a systemd user unit, or a launchd agent
+    Service(Service),
 }
 
 /// How to start.
@@ -99,6 +107,9 @@ pub(crate) struct Up {
     /// Start her in the background where none is running, and talk to her
     #[arg(long)]
     pub(crate) chat: bool,
+    /// Write a newline to this descriptor when she is ready, for a process manager that waits for one (s6)
+    #[arg(long, value_name = "N", conflicts_with_all = ["detach", "chat"], value_parser = clap::value_parser!(i32).range(3..))]
+    pub(crate) ready_fd: Option<i32>,
 }
 
 impl Up {
@@ -197,215 +208,6 @@ pub(crate) enum Mark {
     Down,
 }
 
-/// What of the self.
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
-Examples:
-  lisa soul                             one screen
-  lisa soul show identity
-  lisa soul history --limit 5
-  lisa soul diff identity --since 7d
-  lisa soul why identity 3
-  lisa soul rollback identity 0123456789
-  lisa soul check")]
-pub(crate) struct Soul {
-    #[command(subcommand)]
-    pub(crate) command: Option<SoulCommand>,
-}
-
-/// Questions about the self; without one, one screen of it.
-#[derive(Debug, Subcommand)]
-pub(crate) enum SoulCommand {
-    /// One document as it stands
-    #[command(after_long_help = "\
-Examples:
-  lisa soul show identity
-  lisa soul show desires/learn-rust")]
-    Show {
-        /// Its name or path: `identity`, `desires/learn-rust`, `journal/2026-11-30`, `notes/2026-11-30`
-        #[arg(value_name = "DOC")]
-        document: String,
-    },
-    /// Write one document in your own words, in your editor or from stdin
-    #[command(long_about = "\
-Write one document in your own words: in the editor of VISUAL or EDITOR, or from stdin where that is no terminal.
-
-It is refused where the document has changed since it was read; what you wrote is then kept in a file that is named.")]
-    #[command(after_long_help = "\
-Examples:
-  lisa soul edit rules
-  lisa soul edit user --why 'moved to Lisbon' < user.md")]
-    Edit {
-        /// Its name or path: `rules`, `user`, `relationships/ada`
-        #[arg(value_name = "DOC")]
-        document: String,
-        /// Why, for the history
-        #[arg(long, value_name = "TEXT", default_value = "")]
-        why: String,
-    },
-    /// What changed, newest first: commit, time, what was done, by whom and why
-    #[command(after_long_help = "\
-Examples:
-  lisa soul history
-  lisa soul history identity --since 2026-11-01 --json")]
-    History {
-        /// Of one document; of everything without
-        #[arg(value_name = "DOC")]
-        document: Option<String>,
-        /// At most so many
-        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-        limit: u32,
-        /// Nothing older: `7d`, `2w`, `2026-11-30`
-        #[arg(long, value_name = "WHEN")]
-        since: Option<Since>,
-    },
-    /// How one document changed, newest first
-    #[command(after_long_help = "\
-Examples:
-  lisa soul diff identity
-  lisa soul diff values/honesty --since 2w")]
-    Diff {
-        /// The document
-        #[arg(value_name = "DOC")]
-        document: String,
-        /// Nothing older: `7d`, `2w`, `2026-11-30`
-        #[arg(long, value_name = "WHEN")]
-        since: Option<Since>,
-    },
-    /// Where a line comes from: commit, time, by whom, from where and why
-    #[command(after_long_help = "\
-Examples:
-  lisa soul why identity 3
-  lisa soul why desires/learn-rust 11 --json")]
-    Why {
-        /// The document
-        #[arg(value_name = "DOC")]
-        document: String,
-        /// Which line, counted from 1
-        #[arg(value_name = "LINE", value_parser = clap::value_parser!(u32).range(1..))]
-        line: u32,
-    },
-    /// Bring something back as it was; it says what it changes and asks
-    #[command(long_about = "\
-Bring something back as it was: one document, everything one commit changed, or everything shown as of a time.
-
-Nothing is erased: it is a new commit that says what it undoes. It names what it changes and asks first, unless --yes is \
-given.")]
-    Rollback(Rollback),
-    /// Whether everything is as it should be
-    #[command(long_about = "\
-Whether everything is as it should be: repository, files, seals, history. It also works while no supervisor is running.
-
-With --repair it mends what can be mended safely; whatever it mends is kept first.")]
-    #[command(after_long_help = "\
-Examples:
-  lisa soul check
-  lisa soul check --repair
-  lisa soul check --json | jq '.findings[] | select(.mended | not)'")]
-    Check {
-        /// Mend what can be mended
-        #[arg(long)]
-        repair: bool,
-    },
-}
-
-/// What to bring back.
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
-Examples:
-  lisa soul rollback identity 0123456789       as it was at that commit
-  lisa soul rollback identity --to 7d          as it was a week ago
-  lisa soul rollback --commit 0123456789       undo what that commit changed
-  lisa soul rollback --to 2026-11-30 --yes     everything shown, without asking")]
-pub(crate) struct Rollback {
-    /// One document; needs COMMIT or --to
-    #[arg(value_name = "DOC")]
-    pub(crate) document: Option<String>,
-    /// The commit to bring it back from, by at least four digits
-    #[arg(value_name = "COMMIT", conflicts_with_all = ["commit", "to"])]
-    pub(crate) of: Option<String>,
-    /// Undo what this commit changed
-    #[arg(long, value_name = "COMMIT", conflicts_with_all = ["document", "to"])]
-    pub(crate) commit: Option<String>,
-    /// As of then: `7d`, `2w`, `2026-11-30`
-    #[arg(long, value_name = "WHEN")]
-    pub(crate) to: Option<Since>,
-    /// Why, for the history
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub(crate) why: String,
-    /// Do not ask
-    #[arg(short, long)]
-    pub(crate) yes: bool,
-}
-
-/// What about conversations.
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
-Examples:
-  lisa sessions                          the newest, with what each cost
-  lisa sessions search 灯塔              where something was said
-  lisa sessions show ID                  the newest page of one
-  lisa sessions replay ID 3 --json       what the model was sent for its third answer
-  lisa chat --session ID                 go on with one")]
-pub(crate) struct Sessions {
-    #[command(subcommand)]
-    pub(crate) command: Option<SessionsCommand>,
-}
-
-/// Questions about conversations; without one, a list.
-#[derive(Debug, Subcommand)]
-pub(crate) enum SessionsCommand {
-    /// The conversations last written to, the newest first
-    List {
-        /// At most so many
-        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=200))]
-        limit: u32,
-    },
-    /// Where something was said, by a person or by her, the best match first
-    #[command(after_long_help = "\
-Examples:
-  lisa sessions search lighthouse
-  lisa sessions search 灯塔的看守人 --limit 3
-  lisa sessions search rust --json | jq -r .excerpt")]
-    Search {
-        /// A few words, in any language
-        #[arg(value_name = "QUERY", required = true)]
-        query: Vec<String>,
-        /// At most so many places
-        #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=200))]
-        limit: u32,
-    },
-    /// A page of what was said in one, the newest without --before
-    #[command(after_long_help = "\
-Examples:
-  lisa sessions show ID
-  lisa sessions show ID --before 41      the page that ends with message 40")]
-    Show {
-        /// Which
-        #[arg(value_name = "ID")]
-        session: String,
-        /// Only messages before the one with this number
-        #[arg(long, value_name = "NUMBER")]
-        before: Option<u64>,
-        /// At most so many messages
-        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=200))]
-        limit: u32,
-    },
-    /// What the model was sent for one of its answers: the prompt in force and the messages before
-    #[command(after_long_help = "\
-Examples:
-  lisa sessions replay ID                for the newest answer
-  lisa sessions replay ID 3")]
-    Replay {
-        /// Which session
-        #[arg(value_name = "ID")]
-        session: String,
-        /// Which answer, counted from 1; the newest without
-        #[arg(value_name = "ANSWER", value_parser = clap::value_parser!(u64).range(1..))]
-        answer: Option<u64>,
-    },
-}
-
 /// What of her own time.
 #[derive(Debug, Args)]
 pub(crate) struct Heartbeat {
@@ -455,6 +257,10 @@ mod tests {
             "lisa",
             "lisa frobnicate",
             "lisa up --backwards",
+            "lisa up --ready-fd 2",
+            "lisa up --detach --ready-fd 3",
+            "lisa service",
+            "lisa service install --name a/b",
             "lisa down --timeout soon",
             "lisa down --timeout -5s",
             "lisa chat --new --session s",

@@ -182,6 +182,8 @@ pub mod kind {
     pub const CHILD_READY: &str = "child_ready";
     /// It died without having been asked to: `process`, `pid`, `life`, `how`, `restart_in_ms` where it will be restarted.
     pub const CHILD_DIED: &str = "child_died";
+    /// It was asked to give way to a life with new settings: `process`, `pid`, `life`.
+    pub const CHILD_RENEWING: &str = "child_renewing";
     /// It ended as asked: `process`, `pid`, `life`, `how`.
     pub const CHILD_STOPPED: &str = "child_stopped";
     /// It will not be restarted: `process`, `why`.
@@ -192,6 +194,11 @@ pub mod kind {
     pub const CLIENT_DROPPED: &str = "client_dropped";
     /// A prompt ended without an answer: `session`, `why`.
     pub const PROMPT_INTERRUPTED: &str = "prompt_interrupted";
+    /// The configuration was read anew and holds from now on: `changed` (parts of it), `renewed` (processes that live on
+    /// with it in a new life).
+    pub const CONFIGURATION_READ: &str = "configuration_read";
+    /// It was to be read anew and cannot be used; what was set before still holds: `why`.
+    pub const CONFIGURATION_REFUSED: &str = "configuration_refused";
 }
 
 #[cfg(test)]
