@@ -12,7 +12,9 @@
 mod acp;
 mod birth;
 mod conversation;
+mod length;
 mod mind;
+mod models;
 mod objection;
 mod once;
 mod outside;
@@ -21,8 +23,11 @@ mod prompt;
 mod provider;
 mod pursue;
 mod reflect;
+mod rewrite;
 mod session;
 mod setup;
+mod spent;
+mod surroundings;
 mod think;
 mod tools;
 mod turn;
@@ -56,9 +61,12 @@ use tracing::warn;
 use crate::{
     acp::Desk,
     mind::Mind,
+    models::Models,
     once::Once,
     portrait::Portrait,
     session::Catalog,
+    spent::Spent,
+    surroundings::Lookout,
     think::Work,
     tools::{Bench, Toolbox},
 };
@@ -83,19 +91,18 @@ pub fn part(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Option<s
 /// Thinks until it is told to stop.
 pub async fn run(brief: Brief, spawner: Spawner, stop: CancellationToken) -> Result<(), Fault> {
     let home = brief.home();
-    let chosen = setup::choose_model(&home, &brief.config.model)?;
-    report_facts([
-        ("model", chosen.provider.model()),
-        ("notice", chosen.notice.as_deref().unwrap_or_default()),
-    ]);
+    let models = Models::at(&home, &brief.config.model, report_facts, spawner.0.clone())?;
     let (soul, news) = Client::dial(&brief.run().socket(Role::Soul), brief.credentials(true));
     let notices = Notices::default();
     #[expect(clippy::disallowed_methods, reason = "the clock of the agent is read here, and passed in")]
     let mind = Arc::new(Mind {
-        provider: chosen.provider,
+        models,
+        spent: Spent::default(),
+        run_tokens_max: brief.config.heartbeat.tokens_max,
         soul,
         portrait: Portrait::unknown(),
-        toolbox: Toolbox::with_own(),
+        lookout: Lookout::new(home.path(), setup::person_home()),
+        toolbox: Toolbox::with_own(&brief.config.tools),
         catalog: Catalog::at(home.sessions()),
         notices: notices.clone(),
         clock: Timestamp::now,
@@ -114,22 +121,19 @@ pub async fn run(brief: Brief, spawner: Spawner, stop: CancellationToken) -> Res
 
     let endpoint = Endpoint::listen(&brief.run().socket(Role::Agent)).await.map_err(Fault::again)?;
     let desk = Arc::new(Desk::new(mind.clone()));
-    let service = Arc::new(Agency {
-        desk: desk.clone(),
-        mind: mind.clone(),
-        notice: chosen.notice,
-        once: Once::new(),
-        turns: Arc::default(),
-    });
+    let service =
+        Arc::new(Agency { desk: desk.clone(), mind: mind.clone(), once: Once::new(), turns: Arc::default() });
     let serving = serve::<Agent, _>(endpoint, brief.door(), service, notices);
     report_ready();
     tokio::spawn(async move {
         let sandbox = bench.probe().await.unwrap_or_else(|why| format!("unknown: {why}"));
-        report_facts([("sandbox", &sandbox)]);
+        report_facts(&[("sandbox", &sandbox)]);
     });
     tokio::spawn(async move {
         be_born(&mind).await;
+        spent::begin(&mind).await;
         desk.wake().await;
+        mind.models.look_around().await;
     });
     tokio::select! {
         () = serving => {}
@@ -146,8 +150,8 @@ async fn be_born(mind: &Mind) {
 }
 
 /// Makes facts known, which stand in `lisa status` until they are replaced.
-fn report_facts<const N: usize>(facts: [(&str, &str); N]) {
-    let facts: Map<_, _> = facts.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+fn report_facts(facts: &[(&str, &str)]) {
+    let facts: Map<_, _> = facts.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
     report(&Report::Facts(facts));
 }
 
@@ -155,7 +159,6 @@ fn report_facts<const N: usize>(facts: [(&str, &str); N]) {
 struct Agency {
     desk: Arc<Desk>,
     mind: Arc<Mind>,
-    notice: Option<String>,
     once: Once<Reply>,
     turns: Arc<AtomicU32>,
 }
@@ -187,17 +190,30 @@ impl Service<Agent> for Agency {
                             run: Some(run),
                             tools: Some(tools),
                             rounds_max: turn::ROUNDS_MAX,
+                            tokens_max: mind.run_tokens_max,
                             looks_back_on: [].into(),
                             looks_back_from: 0,
+                            is_part: false,
+                            in_parts: Arc::default(),
                         };
                         pursue::pursue(&mind, &task, prompt, work, turn_max.unsigned_abs()).await
                     })
                 };
                 self.once.outcome(&id, work).await
             }
+            Request::Model(_) if caller.role != Role::Supervisor => {
+                Reply::Refused { reason: "which model thinks is asked through the supervisor".to_owned() }
+            }
+            Request::Model(asked) => {
+                let mind = self.mind.clone();
+                let work = move || -> BoxFuture<'static, Reply> {
+                    Box::pin(async move { Reply::Model(mind.models.answer(asked).await) })
+                };
+                self.once.outcome(&id, work).await
+            }
             Request::Status => Reply::Status(Status {
-                model: self.mind.provider.model().to_owned(),
-                notice: self.notice.clone(),
+                model: self.mind.models.name(),
+                notice: self.mind.models.notice(),
                 turns: self.turns.load(Ordering::Relaxed),
             }),
         }

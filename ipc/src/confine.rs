@@ -285,7 +285,7 @@ mod tests {
             let denied = |what: io::Result<()>| {
                 assert!(what.is_err_and(|error| {
                     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::CrossesDevices)
-                }))
+                }));
             };
             denied(std::fs::write(hers.join("name.md"), "Eve"));
             denied(std::fs::write(ours.join("link"), "Eve"));

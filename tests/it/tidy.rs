@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Each outside crate that has one home, and the home.
-const HOMES: [(&str, &str); 24] = [
+const HOMES: &[(&str, &str)] = &[
     ("interprocess", "ipc"),
     ("agent-client-protocol-schema", "ipc"),
     ("tracing-subscriber", "ipc"),
@@ -15,6 +15,7 @@ const HOMES: [(&str, &str); 24] = [
     ("hmac", "soul-actor"),
     ("notify", "soul-actor"),
     ("similar", "soul-actor"),
+    ("unicode-normalization", "soul-actor"),
     ("reqwest", "agent"),
     ("rustls", "agent"),
     ("regex", "agent"),
@@ -26,6 +27,12 @@ const HOMES: [(&str, &str); 24] = [
     ("ignore", "agent"),
     ("seccompiler", "agent"),
     ("landlock", "ipc"),
+    ("html2text", "agent"),
+    ("encoding_rs", "agent"),
+    ("chardetng", "agent"),
+    ("toml_edit", "agent"),
+    ("cap-std", "agent"),
+    ("cap-fs-ext", "agent"),
     ("nix", "supervisor"),
     ("clap", "client"),
 ];

@@ -19,14 +19,15 @@ struct Shop {
 }
 
 impl Shop {
-    fn open(config: &str) -> Self {
-        Self::open_at(config, None)
+    /// With these keys below `[tools]`.
+    fn open(tools: &str) -> Self {
+        Self::open_at(tools, None)
     }
 
     /// A session in the folder at `cwd`, where one is named.
-    fn open_at(config: &str, cwd: Option<&str>) -> Self {
+    fn open_at(tools: &str, cwd: Option<&str>) -> Self {
         let model = Model::start(puppet);
-        let world = World::configured(&format!("{}\n{config}", model.config()));
+        let world = World::configured(&model.config_with_tools(tools));
         let work = world.folder().canonicalize().unwrap().join("工作 work");
         std::fs::create_dir(&work).unwrap();
         std::fs::write(world.home().join("config.env"), "SECRET_API_KEY=very-secret\n").unwrap();
@@ -72,10 +73,7 @@ impl Shop {
 
     /// Whether the kernel has what a test is about; else it is said what is missing.
     fn enforces(&self, wanted: &str, abi: u64) -> bool {
-        let sandbox = eventually(secs(20), "it is known what is enforced", || {
-            let said = self.world.status()["sandbox"].as_str().unwrap_or_default().to_owned();
-            (!said.is_empty()).then_some(said)
-        });
+        let sandbox = self.world.sandbox();
         let number = sandbox
             .split("ABI ")
             .nth(1)
@@ -99,12 +97,12 @@ impl Shop {
     }
 }
 
-/// The bytes of every file below a folder that is under git.
-fn all_of(folder: &Path) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
+/// The bytes of every file below a folder, which may be under git or not there.
+pub(crate) fn all_of(folder: &Path) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
     let mut found = std::collections::BTreeMap::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.file_name().is_some_and(|name| name == ".git") {
                 // what git keeps for itself changes when it is looked at; that it is whole is asked of git
@@ -238,6 +236,24 @@ fn se6_nothing_a_tool_does_reaches_what_is_hers() {
 }
 
 #[test]
+fn the_agent_and_the_heartbeat_give_up_what_is_not_theirs_to_write() {
+    let shop = Shop::open("");
+    if !shop.enforces("giving up", 1) {
+        return;
+    }
+    for process in ["agent", "heartbeat"] {
+        eventually(secs(10), "it says that it gave up", || {
+            shop.world.log(process).contains("confined to what is ours").then_some(())
+        });
+    }
+    assert!(!shop.world.log("soul").contains("confined"), "the self is the soul's to write");
+    // what a person orders of a file that is not the agent's is done all the same, and by nobody else
+    assert_eq!(shop.world.lisa(&["model", "use", "offline"]).code, 0);
+    let config = std::fs::read_to_string(shop.world.home().join("config.toml")).unwrap();
+    assert!(config.contains("provider = \"offline\""), "{config}");
+}
+
+#[test]
 fn se6_nothing_a_tool_does_reaches_other_processes() {
     let mut shop = Shop::open("");
     if !shop.enforces("being kept from processes", 6) {
@@ -276,7 +292,7 @@ fn se6_nothing_a_tool_does_reaches_other_processes() {
 
 #[test]
 fn a_network_that_is_closed_is_closed() {
-    let mut shop = Shop::open("[tools]\nnetwork = false");
+    let mut shop = Shop::open("network = false");
     if !shop.enforces("a closed network", 1) {
         return;
     }
@@ -366,7 +382,7 @@ fn bd9_a_mode_that_is_none_is_an_error_and_off_is_off() {
     let world = World::configured("[tools]\nsandbox = \"requird\"");
     let up = world.lisa(&["up", "--detach"]);
     assert!(up.code == 78 && up.stderr.contains("required"), "{up:?}");
-    let mut shop = Shop::open("[tools]\nsandbox = \"off\"");
+    let mut shop = Shop::open("sandbox = \"off\"");
     let outside = shop.world.folder().join("outside");
     assert!(shop.bash(&format!("echo x > {}", outside.display())).0);
     assert!(outside.exists());

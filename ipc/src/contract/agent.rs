@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Contract, soul::RunToken};
+use super::{Contract, model, soul::RunToken};
 use crate::{id::RequestId, wire::RpcError};
 
 /// The agent's contract.
@@ -49,6 +49,8 @@ pub enum Request {
     },
     /// How it thinks: answered by [`Reply::Status`].
     Status,
+    /// A question about which model thinks: answered by [`Reply::Model`], and taken from the supervisor alone.
+    Model(model::Request),
 }
 
 /// An answer of the agent.
@@ -70,6 +72,8 @@ pub enum Reply {
     Pursued(Pursued),
     /// How it thinks.
     Status(Status),
+    /// The answer to a question about the model.
+    Model(model::Reply),
     /// Not done, and why.
     Refused {
         /// The sentence.
@@ -169,6 +173,7 @@ mod tests {
             "pursue",
             json!({"run": "t", "task": "desire:x", "prompt": "p", "tools": ["soul_read"], "turn_max": "PT10M"}),
         );
+        check(Request::Model(model::Request::List), "model", json!({"method": "list"}));
         assert_eq!(
             serde_json::to_value(Reply::Relayed(json!({"stopReason": "end_turn"}))).unwrap(),
             json!({"relayed": {"stopReason": "end_turn"}})

@@ -109,6 +109,20 @@ impl World {
         world
     }
 
+    /// Gives a command of somebody else the environment of this world, with its binaries in `PATH`.
+    pub(crate) fn dress(&self, mut command: Command) -> Command {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(self.bin()).chain(std::env::split_paths(&path));
+        command
+            .env_clear()
+            .env("PATH", std::env::join_paths(folders).unwrap())
+            .env("HOME", self.folder.path())
+            .env("LISA_HOME", &self.home)
+            .env("TZ", "UTC")
+            .stdin(Stdio::null());
+        command
+    }
+
     fn as_user(&self, mut command: Command) -> Command {
         use std::os::unix::process::CommandExt as _;
         if let Some(user) = self.user {
@@ -126,9 +140,14 @@ impl World {
     /// A world whose configuration says this.
     pub(crate) fn configured(config: &str) -> Self {
         let world = Self::new();
-        std::fs::create_dir_all(&world.home).unwrap();
-        std::fs::write(world.home.join("config.toml"), config).unwrap();
+        world.configure(config);
         world
+    }
+
+    /// From now on, or from the next reading on, the configuration says this.
+    pub(crate) fn configure(&self, config: &str) {
+        std::fs::create_dir_all(&self.home).unwrap();
+        std::fs::write(self.home.join("config.toml"), config).unwrap();
     }
 
     /// A folder that is this test's alone.
@@ -141,7 +160,8 @@ impl World {
         &self.home
     }
 
-    fn bin(&self) -> PathBuf {
+    /// Where the binaries of this world lie.
+    pub(crate) fn bin(&self) -> PathBuf {
         self.folder.path().join("bin")
     }
 
@@ -232,6 +252,15 @@ impl World {
     #[track_caller]
     pub(crate) fn status(&self) -> Value {
         self.lisa(&["status", "--json"]).json()
+    }
+
+    /// What the tools of the agent are kept from, as the status says once it is known.
+    #[track_caller]
+    pub(crate) fn sandbox(&self) -> String {
+        eventually(secs(20), "it is known what is enforced", || {
+            let said = self.status()["sandbox"].as_str().unwrap_or_default().to_owned();
+            (!said.is_empty()).then_some(said)
+        })
     }
 
     /// The part of the status about one process.
@@ -365,4 +394,14 @@ pub(crate) fn resume(pid: u32) {
 /// Asks a process to end.
 pub(crate) fn end(pid: u32) {
     signal(pid, Signal::SIGTERM);
+}
+
+/// Interrupts a process, as Ctrl-C does.
+pub(crate) fn interrupt(pid: u32) {
+    signal(pid, Signal::SIGINT);
+}
+
+/// Hangs up on a process: where it belongs to no terminal, a wish to read its configuration anew.
+pub(crate) fn hang_up(pid: u32) {
+    signal(pid, Signal::SIGHUP);
 }

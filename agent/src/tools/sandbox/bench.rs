@@ -1,7 +1,10 @@
 //! Where the agent has its tools do what they do: an order goes to a process, its answer comes back, and nothing goes on
 //! when nobody waits any more.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use ipc::{
     config::Tools,
@@ -84,21 +87,21 @@ impl Bench {
 
     /// What is enforced here, found out by doing it.
     pub(crate) async fn probe(&self) -> Result<String, String> {
-        let said = self.file_deed("", Deed::Probe).await;
+        let said = self.file_deed(None, Deed::Probe).await;
         if said.failed { Err(said.output) } else { Ok(said.output) }
     }
 
     /// Does something with files, in the folder of the conversation that the task is in.
     pub(crate) async fn deed(&self, task: Task<'_>, deed: Deed) -> Outcome {
         tokio::select! {
-            said = self.file_deed(task.cwd, deed) => Outcome { output: said.output, failed: said.failed },
+            said = self.file_deed(task.folder, deed) => Outcome { output: said.output, failed: said.failed },
             () = task.cancel.cancelled() => Outcome::failed("it was cancelled"),
         }
     }
 
-    async fn file_deed(&self, cwd: &str, deed: Deed) -> Said {
+    async fn file_deed(&self, folder: Option<&Path>, deed: Deed) -> Said {
         let failed = |why: String| Said { output: why, failed: true };
-        let mut started = match self.start(CONFINED, cwd, deed).await {
+        let mut started = match self.start(CONFINED, folder, deed).await {
             Ok(started) => started,
             Err(why) => return failed(why),
         };
@@ -117,7 +120,7 @@ impl Bench {
     pub(crate) async fn command(&self, task: Task<'_>, command: Command) -> Outcome {
         let Command { command, timeout: longest } = command;
         let Started { stdin, mut stdout, stderr } =
-            match self.start(GUARD, task.cwd, Deed::Bash { command }).await {
+            match self.start(GUARD, task.folder, Deed::Bash { command }).await {
                 Ok(started) => started,
                 Err(why) => return Outcome::failed(why),
             };
@@ -163,13 +166,13 @@ impl Bench {
         told(&words, &tape, cut, longest)
     }
 
-    async fn start(&self, part: &'static str, cwd: &str, deed: Deed) -> Result<Started, String> {
+    async fn start(&self, part: &'static str, folder: Option<&Path>, deed: Deed) -> Result<Started, String> {
         let order = Order {
             home: self.home.clone(),
             run: self.run.clone(),
             tools: self.tools.clone(),
             person_home: self.person_home.clone(),
-            cwd: cwd.into(),
+            cwd: folder.map(Path::to_owned).unwrap_or_default(),
             deed,
         };
         let failed = |what: &str, error: &dyn std::fmt::Display| {

@@ -1,4 +1,5 @@
-//! The one thread of the agent that starts tools, and the one that keeps the right to.
+//! The one thread of the agent that starts tools, and the one that keeps the right to; what a person orders of a file
+//! that is not the agent's to write is done there as well.
 //!
 //! It is older than the moment the agent gives up what it has no business with (`ipc::confine`), and what a thread gives
 //! up goes to what it starts: started from anywhere else, a tool could not work in a folder that was made since. Each
@@ -21,32 +22,34 @@ const SEEN: [&str; 5] = ["PATH", "LANG", "LANGUAGE", "TZ", "TZDIR"];
 #[derive(Debug, Clone)]
 pub(crate) struct Spawner(mpsc::Sender<Wish>);
 
-struct Wish {
-    part: &'static str,
-    answer: oneshot::Sender<io::Result<Child>>,
-}
+type Wish = Box<dyn FnOnce() + Send>;
 
 impl Spawner {
     /// To be called before anything is given up.
     pub(crate) fn start() -> Self {
         let (sender, receiver) = mpsc::channel::<Wish>();
-        std::thread::spawn(move || {
-            for Wish { part, answer } in receiver {
-                // whoever asked may be gone; then its pipes close, and the process ends of that
-                let _ = answer.send(spawn(part));
-            }
-        });
+        std::thread::spawn(move || receiver.into_iter().for_each(|wish| wish()));
         Self(sender)
     }
 
     /// A process in that part, which waits for its order.
     pub(super) async fn spawn(&self, part: &'static str) -> io::Result<Child> {
+        self.as_before(move || spawn(part)).await?
+    }
+
+    /// Does something with the rights the agent had before it gave them up: never what a model asks for.
+    pub(crate) async fn as_before<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<T> {
         let (answer, answered) = oneshot::channel();
-        let gone = |_| io::Error::other("the thread that starts tools is gone");
-        self.0
-            .send(Wish { part, answer })
-            .map_err(|_| io::Error::other("the thread that starts tools is gone"))?;
-        answered.await.map_err(gone)?
+        let gone = || io::Error::other("the thread that keeps the rights of the agent is gone");
+        let wish = Box::new(move || {
+            // whoever asked may be gone; then the pipes of a process close, and it ends of that
+            let _ = answer.send(work());
+        });
+        self.0.send(wish).map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())
     }
 }
 
