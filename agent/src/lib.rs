@@ -10,6 +10,7 @@
 //! a truncated answer is never taken as an answer; a prompt is rebuilt when the soul changed, and only then.
 
 mod acp;
+mod approval;
 mod birth;
 mod conversation;
 mod mind;
@@ -54,7 +55,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    acp::Desk, mind::Mind, once::Once, portrait::Portrait, session::Catalog, think::Work, tools::Toolbox,
+    acp::Desk, approval::Approvals, mind::Mind, once::Once, portrait::Portrait, session::Catalog,
+    think::Work, tools::Toolbox,
 };
 
 /// Thinks until it is told to stop.
@@ -73,6 +75,7 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
         soul,
         portrait: Portrait::unknown(),
         toolbox: Toolbox::with_own(),
+        approvals: Approvals::of(&brief.config.tools),
         catalog: Catalog::at(home.sessions()),
         notices: notices.clone(),
         clock: Timestamp::now,
@@ -164,6 +167,12 @@ impl Service<Agent> for Agency {
                     })
                 };
                 self.once.outcome(&id, work).await
+            }
+            Request::Decide { .. } if caller.role != Role::Supervisor => {
+                Reply::Refused { reason: "a person's word comes through the supervisor alone".to_owned() }
+            }
+            Request::Decide { ask, decision } => {
+                Reply::Decided { waited: self.mind.approvals.decided(&ask, decision) }
             }
             Request::Status => Reply::Status(Status {
                 model: self.mind.provider.model().to_owned(),

@@ -15,6 +15,7 @@ use jiff::{Timestamp, ZonedDateTime, tz::TimeZone};
 use tokio::sync::{Mutex, mpsc};
 
 use crate::{
+    approval::Approvals,
     portrait::Portrait,
     provider::Provider,
     session::{Catalog, Header, Kind},
@@ -28,6 +29,8 @@ pub(crate) struct Mind {
     pub(crate) portrait: Portrait,
     /// The tools she has beside the soul's.
     pub(crate) toolbox: Toolbox,
+    /// When a person is asked first, and what waits for an answer.
+    pub(crate) approvals: Approvals,
     pub(crate) catalog: Catalog,
     pub(crate) notices: Notices<Agent>,
     pub(crate) clock: fn() -> Timestamp,

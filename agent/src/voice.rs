@@ -60,6 +60,22 @@ impl Voice {
         self.say(Audience::Everybody, &SessionUpdate::ToolCall(call));
     }
 
+    /// It waits for a person's word.
+    pub(crate) fn tool_waits(&self, id: &str) {
+        self.tool_is(id, ToolCallStatus::Pending);
+    }
+
+    /// It was allowed, and goes on.
+    pub(crate) fn tool_goes_on(&self, id: &str) {
+        self.tool_is(id, ToolCallStatus::InProgress);
+    }
+
+    fn tool_is(&self, id: &str, status: ToolCallStatus) {
+        let fields = acp::ToolCallUpdateFields::new().status(status);
+        let update = acp::ToolCallUpdate::new(id.to_owned(), fields);
+        self.say(Audience::Everybody, &SessionUpdate::ToolCallUpdate(update));
+    }
+
     /// It is over.
     pub(crate) fn tool_ends(&self, id: &str, output: &str, failed: bool) {
         let status = if failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::reflection::{Begun, Record};
-use crate::provider::Message;
+use crate::{approval::Stand, provider::Message};
 
 /// Why a session cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -144,6 +144,17 @@ pub(crate) enum Entry {
         text: String,
         /// `initial` or `rebuilt`.
         reason: String,
+    },
+    /// A call needs a person's word, and this is how far it has come.
+    Approval {
+        /// When.
+        ts: Timestamp,
+        /// In whose turn.
+        request: String,
+        /// Which call.
+        call: String,
+        /// How far.
+        stand: Stand,
     },
     /// Looking back on the session begins, in a session of its own.
     Reflecting(Begun),

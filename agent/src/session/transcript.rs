@@ -16,6 +16,10 @@ use crate::provider::{Block, Message, Role};
 pub(crate) const INTERRUPTED: &str =
     "[interrupted] the process died while this ran; whether it took effect is unknown";
 
+/// What one is told that was waiting for a person's word then.
+pub(crate) const NEVER_RAN: &str =
+    "[interrupted] the process died while this waited for a person's word; it did not run";
+
 /// One session, as far as it was written.
 #[derive(Debug)]
 pub(crate) struct Transcript {
@@ -85,6 +89,7 @@ impl Transcript {
             Entry::Objection { request, objection, .. } => {
                 self.asides.raised(self.messages.len(), request, *objection);
             }
+            Entry::Approval { request, call, stand, .. } => self.asides.stands(request, call, stand),
             Entry::Surfaced { request, surfaced, .. } => self.asides.told(request, surfaced),
             Entry::TurnEnd { request, stop_reason, error, .. } => {
                 // a look back that was asked for, or a turn that was stopped, is no reply
@@ -184,7 +189,7 @@ impl Transcript {
         for message in &self.messages {
             match message.role {
                 Role::Assistant => {
-                    answer(&mut repaired, &mut open);
+                    self.answer(&mut repaired, &mut open);
                     open = message.content.iter().filter_map(call_id).collect();
                     repaired.push(message.clone());
                 }
@@ -207,7 +212,7 @@ impl Transcript {
                             }
                         }
                     }
-                    let missing = open.drain(..).map(|id| Block::result(id, INTERRUPTED, true));
+                    let missing = open.drain(..).map(|id| self.lost(id));
                     let results =
                         content.iter().filter(|block| matches!(block, Block::ToolResult { .. })).count();
                     content.splice(results..results, missing);
@@ -217,8 +222,22 @@ impl Transcript {
                 }
             }
         }
-        answer(&mut repaired, &mut open);
+        self.answer(&mut repaired, &mut open);
         repaired
+    }
+
+    /// Gives the calls that are still open a result of their own.
+    fn answer(&self, repaired: &mut Vec<Message>, open: &mut Vec<String>) {
+        if !open.is_empty() {
+            let content = open.drain(..).map(|id| self.lost(id)).collect();
+            repaired.push(Message { role: Role::User, content });
+        }
+    }
+
+    /// The result of a call that has none.
+    fn lost(&self, id: String) -> Block {
+        let said = if self.asides.never_ran(&id) { NEVER_RAN } else { INTERRUPTED };
+        Block::result(id, said, true)
     }
 }
 
@@ -226,14 +245,6 @@ fn call_id(block: &Block) -> Option<String> {
     match block {
         Block::ToolUse { id, .. } => Some(id.clone()),
         Block::Text { .. } | Block::Thinking { .. } | Block::ToolResult { .. } | Block::Other(_) => None,
-    }
-}
-
-/// Gives the calls that are still open a result of their own.
-fn answer(repaired: &mut Vec<Message>, open: &mut Vec<String>) {
-    if !open.is_empty() {
-        let content = open.drain(..).map(|id| Block::result(id, INTERRUPTED, true)).collect();
-        repaired.push(Message { role: Role::User, content });
     }
 }
 

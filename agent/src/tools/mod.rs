@@ -9,6 +9,7 @@
 
 mod bounds;
 mod calling;
+mod permitting;
 mod schema;
 mod stages;
 mod todo;
