@@ -77,16 +77,16 @@ impl Approvals {
                 again = (again * 2).min(AGAIN_MAX);
             }
         };
-        let decided = tokio::select! {
+        let outcome = tokio::select! {
             biased;
             () = cancel.cancelled() => nobody("the turn was cancelled".to_owned()),
-            decided = &mut decision => decided.unwrap_or_else(|_| nobody("the question was lost".to_owned())),
+            told = &mut decision => told.unwrap_or_else(|_| nobody("the question was lost".to_owned())),
             () = tokio::time::sleep(longest) => nobody(late),
             never = telling => never,
         };
         self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         notices.tell(&Notice::Settled { ask: id });
-        decided
+        outcome
     }
 }
 

@@ -91,13 +91,11 @@ impl Calling<'_> {
         if let Err(permit) = self.stands(transcript, call, stand).await {
             return permit;
         }
-        match denial {
-            Some(denial) => Permit::Refused(denial),
-            None => {
-                self.voice.tool_goes_on(&call.id);
-                Permit::Fresh
-            }
+        if let Some(denial) = denial {
+            return Permit::Refused(denial);
         }
+        self.voice.tool_goes_on(&call.id);
+        Permit::Fresh
     }
 
     /// Writes down how far a call has come. One that cannot be written down does not run.

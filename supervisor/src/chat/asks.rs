@@ -121,7 +121,7 @@ impl Asks {
         let Some(id) = id else {
             return refuse("nothing was asked under that id; answer with the id of the question");
         };
-        let says_nothing = matches!(&answer.outcome, Err(_))
+        let says_nothing = answer.outcome.is_err()
             || matches!(
                 read(&answer.outcome),
                 Ok(RequestPermissionResponse { outcome: RequestPermissionOutcome::Cancelled, .. })

@@ -72,10 +72,13 @@ impl Clerk {
     async fn asked(&self, ask: Ask) {
         let folder = self.folder.clone();
         let rules = on_disk(move || approvals::read(&folder)).await;
-        let known = rules.as_ref().map(|rules| rules.decide(&ask.call)).unwrap_or_else(|error| {
-            warn!(error = chain(error), "what is decided for good cannot be read; nothing is");
-            None
-        });
+        let known = rules.as_ref().map_or_else(
+            |error| {
+                warn!(error = chain(error), "what is decided for good cannot be read; nothing is");
+                None
+            },
+            |rules| rules.decide(&ask.call),
+        );
         let (by, reason) = (By::Rule, String::new());
         match known {
             Some(true) => self.tell(&ask, Decision::Allowed { by }),

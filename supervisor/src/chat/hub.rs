@@ -116,7 +116,7 @@ impl Actor for Hub {
             HubMsg::Joined { client, person, queue, gone } => state.joined(client, person, queue, gone),
             HubMsg::Left { client } => state.left(client),
             HubMsg::Follow { client } => state.follow(client),
-            HubMsg::Attach { client, session } => state.attach(client, session),
+            HubMsg::Attach { client, session } => state.attach(client, &session),
             HubMsg::Detach { client, session } => state.detach(client, &session),
             HubMsg::Prompted { client, request, session } => state.prompted(client, request, session),
             HubMsg::Update { session, audience, turn, method, params } => {
@@ -163,15 +163,15 @@ impl HubState {
         }
     }
 
-    fn attach(&mut self, id: ClientId, session: String) {
+    fn attach(&mut self, id: ClientId, session: &str) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        client.sessions.retain(|attached| *attached != session);
+        client.sessions.retain(|attached| attached != session);
         if client.sessions.len() >= SESSIONS_MAX {
             client.sessions.remove(0);
         }
-        client.sessions.push(session.clone());
+        client.sessions.push(session.to_owned());
         if client.person {
-            let acts = self.asks.attached(id, &session);
+            let acts = self.asks.attached(id, session);
             self.act(acts);
         }
     }
@@ -184,7 +184,7 @@ impl HubState {
     }
 
     fn prompted(&mut self, client: ClientId, request: RequestId, session: String) {
-        self.attach(client, session.clone());
+        self.attach(client, &session);
         self.prompts.insert(request, Prompt { client, session });
     }
 
@@ -360,8 +360,8 @@ mod tests {
         let (mut ben, _) = join(&mut hub, 2, 8);
         let request = RequestId::fresh();
         hub.prompted(1, request.clone(), "s".into());
-        hub.attach(2, "s".into());
-        hub.attach(2, "t".into());
+        hub.attach(2, "s");
+        hub.attach(2, "t");
         hub.update("s", &Audience::Others(request.clone()), None, "session/update", json!({"n": 1}));
         hub.update("s", &Audience::Everybody, None, "session/update", json!({"n": 2}));
         hub.update("t", &Audience::Everybody, None, "session/update", json!({"n": 3}));
@@ -379,7 +379,7 @@ mod tests {
         let (mut ben, _) = join(&mut hub, 2, 8);
         let request = RequestId::fresh();
         hub.prompted(1, request.clone(), "s".into());
-        hub.attach(2, "s".into());
+        hub.attach(2, "s");
         let chunk = json!({"sessionId": "s", "update": {"sessionUpdate": "agent_message_chunk"}});
         hub.update("s", &Audience::Everybody, Some(&request), "session/update", chunk.clone());
         let params = |message: Message| match message {
@@ -396,7 +396,7 @@ mod tests {
         let (_asleep, gone) = join(&mut hub, 1, 2);
         let (mut awake, alive) = join(&mut hub, 2, 8);
         for client in [1, 2] {
-            hub.attach(client, "s".into());
+            hub.attach(client, "s");
         }
         for n in 0..5 {
             hub.update("s", &Audience::Everybody, None, "session/update", json!({"n": n}));
