@@ -62,13 +62,13 @@ pub(crate) async fn ensure(mind: &Mind) -> Result<(), BirthError> {
     match tried.await {
         Ok(()) => {
             *born = true;
-            report_facts([("unborn", "")]);
+            report_facts(&[("unborn", "")]);
             Ok(())
         }
         // only the soul knows; where it did not answer there is nothing to make known
         Err(error @ BirthError::Soul(_)) => Err(error),
         Err(error) => {
-            report_facts([("unborn", &chain(&error))]);
+            report_facts(&[("unborn", &chain(&error))]);
             Err(error)
         }
     }
@@ -86,7 +86,7 @@ async fn give(mind: &Mind) -> Result<(), BirthError> {
         Reply::Conceived { draft, big_five } => (draft, big_five),
         other => return Err(refusal(other)),
     };
-    let model = mind.provider.model().to_owned();
+    let model = mind.models.for_a_turn().await.provider.model().to_owned();
     let birth = |wording| Request::Birth(Birth { draft: draft.clone(), wording, model: model.clone() });
     if model == "offline" {
         return match mind.soul.ask(&birth(None), PATIENCE).await? {
@@ -134,11 +134,10 @@ async fn words(mind: &Mind, big_five: BigFive, complaint: &str) -> Result<Wordin
     if !complaint.is_empty() {
         asked = format!("{asked}\n\nYour first answer could not be used: {complaint}");
     }
-    let request =
-        ModelRequest { system: SYSTEM.to_owned(), messages: vec![Message::user(asked)], tools: Vec::new() };
+    let request = ModelRequest::of_words(SYSTEM, asked);
     // nobody is shown a birth in the making
     let (deltas, _) = mpsc::channel(1);
-    let answer = mind.provider.stream(&request, deltas).await.map_err(NoWords::Model)?;
+    let answer = mind.models.current().stream(&request, deltas).await.map_err(NoWords::Model)?;
     if answer.stop != Stop::EndTurn {
         return Err(NoWords::Unusable("the answer was not whole".to_owned()));
     }

@@ -13,7 +13,9 @@ mod acp;
 mod approval;
 mod birth;
 mod conversation;
+mod length;
 mod mind;
+mod models;
 mod objection;
 mod once;
 mod outside;
@@ -22,8 +24,11 @@ mod prompt;
 mod provider;
 mod pursue;
 mod reflect;
+mod rewrite;
 mod session;
 mod setup;
+mod spent;
+mod surroundings;
 mod think;
 mod tools;
 mod turn;
@@ -55,26 +60,25 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    acp::Desk, approval::Approvals, mind::Mind, once::Once, portrait::Portrait, session::Catalog,
-    think::Work, tools::Toolbox,
+    acp::Desk, approval::Approvals, mind::Mind, models::Models, once::Once, portrait::Portrait,
+    session::Catalog, spent::Spent, surroundings::Lookout, think::Work, tools::Toolbox,
 };
 
 /// Thinks until it is told to stop.
 pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
     let home = brief.home();
-    let chosen = setup::choose_model(&home, &brief.config.model)?;
-    report_facts([
-        ("model", chosen.provider.model()),
-        ("notice", chosen.notice.as_deref().unwrap_or_default()),
-    ]);
+    let models = Models::at(&home, &brief.config.model, report_facts)?;
     let (soul, news) = Client::dial(&brief.run().socket(Role::Soul), brief.credentials(true));
     let notices = Notices::default();
     #[expect(clippy::disallowed_methods, reason = "the clock of the agent is read here, and passed in")]
     let mind = Arc::new(Mind {
-        provider: chosen.provider,
+        models,
+        spent: Spent::default(),
+        run_tokens_max: brief.config.heartbeat.tokens_max,
         soul,
         portrait: Portrait::unknown(),
-        toolbox: Toolbox::with_own(),
+        lookout: Lookout::new(home.path(), setup::person_home()),
+        toolbox: Toolbox::with_own(&brief.config.tools),
         approvals: Approvals::of(&brief.config.tools),
         catalog: Catalog::at(home.sessions()),
         notices: notices.clone(),
@@ -91,18 +95,15 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
 
     let endpoint = Endpoint::listen(&brief.run().socket(Role::Agent)).await.map_err(Fault::again)?;
     let desk = Arc::new(Desk::new(mind.clone()));
-    let service = Arc::new(Agency {
-        desk: desk.clone(),
-        mind: mind.clone(),
-        notice: chosen.notice,
-        once: Once::new(),
-        turns: Arc::default(),
-    });
+    let service =
+        Arc::new(Agency { desk: desk.clone(), mind: mind.clone(), once: Once::new(), turns: Arc::default() });
     let serving = serve::<Agent, _>(endpoint, brief.door(), service, notices);
     report_ready();
     tokio::spawn(async move {
         be_born(&mind).await;
+        spent::begin(&mind).await;
         desk.wake().await;
+        mind.models.look_around().await;
     });
     tokio::select! {
         () = serving => {}
@@ -119,8 +120,8 @@ async fn be_born(mind: &Mind) {
 }
 
 /// Makes facts known, which stand in `lisa status` until they are replaced.
-fn report_facts<const N: usize>(facts: [(&str, &str); N]) {
-    let facts: Map<_, _> = facts.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+fn report_facts(facts: &[(&str, &str)]) {
+    let facts: Map<_, _> = facts.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
     report(&Report::Facts(facts));
 }
 
@@ -128,7 +129,6 @@ fn report_facts<const N: usize>(facts: [(&str, &str); N]) {
 struct Agency {
     desk: Arc<Desk>,
     mind: Arc<Mind>,
-    notice: Option<String>,
     once: Once<Reply>,
     turns: Arc<AtomicU32>,
 }
@@ -160,8 +160,11 @@ impl Service<Agent> for Agency {
                             run: Some(run),
                             tools: Some(tools),
                             rounds_max: turn::ROUNDS_MAX,
+                            tokens_max: mind.run_tokens_max,
                             looks_back_on: [].into(),
                             looks_back_from: 0,
+                            is_part: false,
+                            in_parts: Arc::default(),
                         };
                         pursue::pursue(&mind, &task, prompt, work, turn_max.unsigned_abs()).await
                     })
@@ -174,9 +177,19 @@ impl Service<Agent> for Agency {
             Request::Decide { ask, decision } => {
                 Reply::Decided { waited: self.mind.approvals.decided(&ask, decision) }
             }
+            Request::Model(_) if caller.role != Role::Supervisor => {
+                Reply::Refused { reason: "which model thinks is asked through the supervisor".to_owned() }
+            }
+            Request::Model(asked) => {
+                let mind = self.mind.clone();
+                let work = move || -> BoxFuture<'static, Reply> {
+                    Box::pin(async move { Reply::Model(mind.models.answer(asked).await) })
+                };
+                self.once.outcome(&id, work).await
+            }
             Request::Status => Reply::Status(Status {
-                model: self.mind.provider.model().to_owned(),
-                notice: self.notice.clone(),
+                model: self.mind.models.name(),
+                notice: self.mind.models.notice(),
                 turns: self.turns.load(Ordering::Relaxed),
             }),
         }

@@ -1,7 +1,5 @@
 //! What every turn shares: the model, the soul, the prompt, the sessions, the clock.
 
-use std::sync::Arc;
-
 use ipc::{
     client::{Client, News},
     config::Reflect,
@@ -16,17 +14,25 @@ use tokio::sync::{Mutex, mpsc};
 
 use crate::{
     approval::Approvals,
-    portrait::Portrait,
-    provider::Provider,
+    models::Models,
+    portrait::{Held, Portrait, PortraitError, Reader},
     session::{Catalog, Header, Kind},
+    spent::Spent,
+    surroundings::Lookout,
     tools::Toolbox,
 };
 
 /// Made once a life.
 pub(crate) struct Mind {
-    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) models: Models,
+    /// What thinking cost today.
+    pub(crate) spent: Spent,
+    /// How many tokens one turn of her own time may use.
+    pub(crate) run_tokens_max: Option<u64>,
     pub(crate) soul: Client<Soul>,
     pub(crate) portrait: Portrait,
+    /// Sees her skills, and what a project brings along.
+    pub(crate) lookout: Lookout,
     /// The tools she has beside the soul's.
     pub(crate) toolbox: Toolbox,
     /// When a person is asked first, and what waits for an answer.
@@ -49,7 +55,7 @@ pub(crate) struct Mind {
 
 impl std::fmt::Debug for Mind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Mind({})", self.provider.model())
+        write!(f, "Mind({})", self.models.name())
     }
 }
 
@@ -58,8 +64,17 @@ impl Mind {
     pub(crate) fn person_in<'a>(&'a self, header: &'a Header) -> Option<&'a str> {
         match header.kind {
             Some(Kind::Heartbeat) => None,
+            // as in the turn it is a part of, which may be of her own time
+            Some(Kind::Task) => header.person.as_deref(),
             Some(Kind::Chat | Kind::Reflect) | None => header.person.as_deref().or(self.person.as_deref()),
         }
+    }
+
+    /// What a model call in a session begins with, as of now.
+    pub(crate) async fn held(&self, header: &Header) -> Result<Held, PortraitError> {
+        let reader = Reader { person: self.person_in(header), folder: header.folder() };
+        let around = self.lookout.look(reader.folder, self.now()).await;
+        self.portrait.current(&self.soul, reader, around).await
     }
 
     /// The instant.

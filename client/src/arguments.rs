@@ -5,7 +5,16 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, error::ErrorKind};
 use ipc::{contract::chat::Cursor, exit::Exit};
 
-use crate::since::{Since, duration};
+mod model;
+mod sessions;
+mod soul;
+
+pub(crate) use self::{
+    model::{Model, ModelCommand},
+    sessions::{Sessions, SessionsCommand},
+    soul::{Rollback, Soul, SoulCommand},
+};
+use crate::{service::Service, since::duration};
 
 /// A self that a language model keeps: start her, talk to her, look at who she is.
 #[derive(Debug, Parser)]
@@ -39,7 +48,7 @@ pub(crate) enum Command {
 Start the supervisor; the first start gives birth.
 
 Without options it stays in the foreground and becomes the supervisor itself, which is the form for a process manager. \
-It stops in order on SIGTERM and Ctrl-C.")]
+It stops in order on SIGTERM and Ctrl-C, and without a terminal SIGHUP has it read the configuration again.")]
     Up(Up),
     /// Stop the supervisor, in order, losing nothing
     Down(Down),
@@ -60,6 +69,8 @@ Examples:
     Events(Events),
     /// Who she is now, and how she came to be so
     Soul(Soul),
+    /// The conversations there are, what was said in them, and what a model was shown
+    Sessions(Sessions),
     /// Her own time
     Heartbeat(Heartbeat),
     /// What she objected to, who told it, and how that ended
@@ -75,6 +86,10 @@ Examples:
     Wishlist,
     /// Rate her last reply, or the one that is named
     Rate(Rate),
+    /// Which model thinks and why; try another, choose another
+    Model(Model),
+    /// Have a process manager keep her running: a systemd user unit, or a launchd agent
+    Service(Service),
 }
 
 /// How to start.
@@ -92,6 +107,9 @@ pub(crate) struct Up {
     /// Start her in the background where none is running, and talk to her
     #[arg(long)]
     pub(crate) chat: bool,
+    /// Write a newline to this descriptor when she is ready, for a process manager that waits for one (s6)
+    #[arg(long, value_name = "N", conflicts_with_all = ["detach", "chat"], value_parser = clap::value_parser!(i32).range(3..))]
+    pub(crate) ready_fd: Option<i32>,
 }
 
 impl Up {
@@ -202,147 +220,6 @@ pub(crate) enum Mark {
     Down,
 }
 
-/// What of the self.
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
-Examples:
-  lisa soul                             one screen
-  lisa soul show identity
-  lisa soul history --limit 5
-  lisa soul diff identity --since 7d
-  lisa soul why identity 3
-  lisa soul rollback identity 0123456789
-  lisa soul check")]
-pub(crate) struct Soul {
-    #[command(subcommand)]
-    pub(crate) command: Option<SoulCommand>,
-}
-
-/// Questions about the self; without one, one screen of it.
-#[derive(Debug, Subcommand)]
-pub(crate) enum SoulCommand {
-    /// One document as it stands
-    #[command(after_long_help = "\
-Examples:
-  lisa soul show identity
-  lisa soul show desires/learn-rust")]
-    Show {
-        /// Its name or path: `identity`, `desires/learn-rust`, `journal/2026-11-30`
-        #[arg(value_name = "DOC")]
-        document: String,
-    },
-    /// Write one document in your own words, in your editor or from stdin
-    #[command(long_about = "\
-Write one document in your own words: in the editor of VISUAL or EDITOR, or from stdin where that is no terminal.
-
-It is refused where the document has changed since it was read; what you wrote is then kept in a file that is named.")]
-    #[command(after_long_help = "\
-Examples:
-  lisa soul edit rules
-  lisa soul edit user --why 'moved to Lisbon' < user.md")]
-    Edit {
-        /// Its name or path: `rules`, `user`, `relationships/ada`
-        #[arg(value_name = "DOC")]
-        document: String,
-        /// Why, for the history
-        #[arg(long, value_name = "TEXT", default_value = "")]
-        why: String,
-    },
-    /// What changed, newest first: commit, time, what was done, by whom and why
-    #[command(after_long_help = "\
-Examples:
-  lisa soul history
-  lisa soul history identity --since 2026-11-01 --json")]
-    History {
-        /// Of one document; of everything without
-        #[arg(value_name = "DOC")]
-        document: Option<String>,
-        /// At most so many
-        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-        limit: u32,
-        /// Nothing older: `7d`, `2w`, `2026-11-30`
-        #[arg(long, value_name = "WHEN")]
-        since: Option<Since>,
-    },
-    /// How one document changed, newest first
-    #[command(after_long_help = "\
-Examples:
-  lisa soul diff identity
-  lisa soul diff values/honesty --since 2w")]
-    Diff {
-        /// The document
-        #[arg(value_name = "DOC")]
-        document: String,
-        /// Nothing older: `7d`, `2w`, `2026-11-30`
-        #[arg(long, value_name = "WHEN")]
-        since: Option<Since>,
-    },
-    /// Where a line comes from: commit, time, by whom, from where and why
-    #[command(after_long_help = "\
-Examples:
-  lisa soul why identity 3
-  lisa soul why desires/learn-rust 11 --json")]
-    Why {
-        /// The document
-        #[arg(value_name = "DOC")]
-        document: String,
-        /// Which line, counted from 1
-        #[arg(value_name = "LINE", value_parser = clap::value_parser!(u32).range(1..))]
-        line: u32,
-    },
-    /// Bring something back as it was; it says what it changes and asks
-    #[command(long_about = "\
-Bring something back as it was: one document, everything one commit changed, or everything shown as of a time.
-
-Nothing is erased: it is a new commit that says what it undoes. It names what it changes and asks first, unless --yes is \
-given.")]
-    Rollback(Rollback),
-    /// Whether everything is as it should be
-    #[command(long_about = "\
-Whether everything is as it should be: repository, files, seals, history. It also works while no supervisor is running.
-
-With --repair it mends what can be mended safely; whatever it mends is kept first.")]
-    #[command(after_long_help = "\
-Examples:
-  lisa soul check
-  lisa soul check --repair
-  lisa soul check --json | jq '.findings[] | select(.mended | not)'")]
-    Check {
-        /// Mend what can be mended
-        #[arg(long)]
-        repair: bool,
-    },
-}
-
-/// What to bring back.
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
-Examples:
-  lisa soul rollback identity 0123456789       as it was at that commit
-  lisa soul rollback identity --to 7d          as it was a week ago
-  lisa soul rollback --commit 0123456789       undo what that commit changed
-  lisa soul rollback --to 2026-11-30 --yes     everything shown, without asking")]
-pub(crate) struct Rollback {
-    /// One document; needs COMMIT or --to
-    #[arg(value_name = "DOC")]
-    pub(crate) document: Option<String>,
-    /// The commit to bring it back from, by at least four digits
-    #[arg(value_name = "COMMIT", conflicts_with_all = ["commit", "to"])]
-    pub(crate) of: Option<String>,
-    /// Undo what this commit changed
-    #[arg(long, value_name = "COMMIT", conflicts_with_all = ["document", "to"])]
-    pub(crate) commit: Option<String>,
-    /// As of then: `7d`, `2w`, `2026-11-30`
-    #[arg(long, value_name = "WHEN")]
-    pub(crate) to: Option<Since>,
-    /// Why, for the history
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub(crate) why: String,
-    /// Do not ask
-    #[arg(short, long)]
-    pub(crate) yes: bool,
-}
-
 /// What of her own time.
 #[derive(Debug, Args)]
 pub(crate) struct Heartbeat {
@@ -392,6 +269,10 @@ mod tests {
             "lisa",
             "lisa frobnicate",
             "lisa up --backwards",
+            "lisa up --ready-fd 2",
+            "lisa up --detach --ready-fd 3",
+            "lisa service",
+            "lisa service install --name a/b",
             "lisa down --timeout soon",
             "lisa down --timeout -5s",
             "lisa chat --new --session s",
@@ -404,12 +285,18 @@ mod tests {
             "lisa rate up --message=",
             "lisa objections --limit 0",
             "lisa wishlist all",
+            "lisa sessions search",
+            "lisa sessions show",
+            "lisa sessions list --limit 0",
+            "lisa sessions replay s 0",
             "lisa soul history --since yesterday",
             "lisa soul why identity",
             "lisa soul why identity 0",
             "lisa soul rollback identity abcd --to 7d",
             "lisa soul rollback identity --commit abcd",
             "lisa heartbeat",
+            "lisa model use",
+            "lisa model drop x",
         ] {
             assert_eq!(exit(&parse(line).unwrap_err()), Exit::Usage, "{line}");
         }
@@ -435,7 +322,8 @@ mod tests {
         let mut command = Arguments::command();
         let (short, long) = (command.render_help().to_string(), command.render_long_help().to_string());
         assert!(long.contains("Examples:") && long.contains("69 no supervisor"), "{long}");
-        assert!(!short.contains("Examples:") && short.lines().count() < 25, "{short}");
+        let commands = command.get_subcommands().count();
+        assert!(!short.contains("Examples:") && short.lines().count() < commands + 12, "{short}");
         for sub in Arguments::command().get_subcommands_mut() {
             let long = sub.render_long_help().to_string();
             assert!(long.contains("Examples:") || sub.has_subcommands(), "{long}");
@@ -462,9 +350,26 @@ mod tests {
         assert_eq!(down.timeout, Duration::from_secs(30));
         let Command::Events(events) = parse("lisa events -f --since 3:17").unwrap().command else { panic!() };
         assert_eq!((events.follow, events.since), (true, Some(Cursor { epoch: 3, seq: 17 })));
+        assert!(matches!(
+            parse("lisa sessions").unwrap().command,
+            Command::Sessions(Sessions { command: None })
+        ));
+        let Command::Sessions(Sessions { command: Some(SessionsCommand::Search { query, limit }) }) =
+            parse("lisa sessions search 灯塔 看守人").unwrap().command
+        else {
+            panic!()
+        };
+        assert_eq!((query.join(" ").as_str(), limit), ("灯塔 看守人", 10));
         assert!(matches!(parse("lisa soul").unwrap().command, Command::Soul(Soul { command: None })));
         let Command::Rate(rate) = parse("lisa rate down --message m1").unwrap().command else { panic!() };
         assert_eq!((rate.mark, rate.message.as_deref()), (Mark::Down, Some("m1")));
+        assert!(matches!(parse("lisa model").unwrap().command, Command::Model(Model { command: None })));
+        let Command::Model(Model { command: Some(ModelCommand::Use { name, untested }) }) =
+            parse("lisa model use ollama/千问:8b --untested").unwrap().command
+        else {
+            panic!()
+        };
+        assert_eq!((name.as_str(), untested), ("ollama/千问:8b", true));
         let Command::Objections(asked) = parse("lisa objections --open").unwrap().command else { panic!() };
         assert_eq!((asked.limit, asked.open), (20, true));
         let Command::Soul(Soul { command: Some(SoulCommand::Edit { document, why }) }) =

@@ -62,6 +62,7 @@ fn origin(why: &Why, zone: &TimeZone) -> String {
     if !entry.origin.is_empty() {
         lines.push(format!("  origin: {}", entry.origin));
     }
+    lines.extend(entry.evidence.iter().map(|piece| format!("  evidence: {piece}")));
     lines.extend(entry.trailers.iter().map(|(key, value)| format!("  {}: {value}", key.to_lowercase())));
     lines.extend(entry.why.lines().map(|said| format!("  | {said}")));
     if why.older {
@@ -232,9 +233,8 @@ mod tests {
             caller: "soul_patch".into(),
             origin: "chat".into(),
             why: "雾来了\nfog".into(),
-            trailers: [("Evidence", "the log of that night"), ("Rating", "0.8")]
-                .map(|(key, value)| (key.to_owned(), value.to_owned()))
-                .into(),
+            evidence: vec!["memory/2026-11-29.md#3; 3 hits".into(), "雾的记录".into()],
+            trailers: [("Rating".to_owned(), "0.8".to_owned())].into(),
         }
     }
 
@@ -249,7 +249,7 @@ mod tests {
         };
         assert_eq!(
             origin(&why, &TimeZone::UTC),
-            "identity.md:2: I hum.\n01234567 2026-11-30 12:00:00 patch identity.md via soul_patch — 雾来了 fog\n  origin: chat\n  evidence: the log of that night\n  rating: 0.8\n  | 雾来了\n  | fog"
+            "identity.md:2: I hum.\n01234567 2026-11-30 12:00:00 patch identity.md via soul_patch — 雾来了 fog\n  origin: chat\n  evidence: memory/2026-11-29.md#3; 3 hits\n  evidence: 雾的记录\n  rating: 0.8\n  | 雾来了\n  | fog"
         );
         why.entry = None;
         assert!(origin(&why, &TimeZone::UTC).ends_with("before she had a history"));

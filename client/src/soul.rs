@@ -150,6 +150,7 @@ mod tests {
             caller: "soul_patch".into(),
             origin: "chat".into(),
             why: "我想成为\n灯塔守护者".into(),
+            evidence: vec![],
             trailers: BTreeMap::new(),
         }
     }

@@ -185,6 +185,7 @@ mod tests {
             caller: "soul_journal".into(),
             origin: "chat".into(),
             why: String::new(),
+            evidence: vec![],
             trailers: std::collections::BTreeMap::new(),
         };
         let entries =

@@ -21,17 +21,20 @@ use crate::{
 };
 
 /// The tools she has in her own time: an allow-list, never "all but".
-const TOOLS: [&str; 10] = [
+const TOOLS: [&str; 13] = [
     "soul_read",
     "soul_history",
     "soul_diff",
     "soul_journal",
+    "soul_remember",
+    "soul_recall",
     "soul_patch",
     "soul_feel",
     "soul_object",
     "desire_progress_log",
     "desire_revise",
     "desire_close",
+    "skill",
 ];
 /// How the agent's runtime begins what it adds to her words.
 const ADDED: &str = "[lisa] ";

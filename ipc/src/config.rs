@@ -21,13 +21,15 @@ pub struct Config {
     pub person: Option<String>,
     /// How much of herself she may change at once.
     pub gates: Gates,
+    /// When something she noticed becomes part of her.
+    pub dreams: Dreams,
     /// When she looks back on a conversation.
     pub reflect: Reflect,
-    /// What she may do with her tools without asking.
+    /// What her tools may do.
     pub tools: Tools,
 }
 
-/// What she may do with her tools without asking. Those of her soul are none of them: grants and gates govern those.
+/// What her tools may do. Those of her soul are none of them: grants and gates govern those.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tools {
@@ -35,11 +37,18 @@ pub struct Tools {
     pub approval: Approval,
     /// The longest one waits for it; then it is refused.
     pub approval_max: SignedDuration,
+    /// The hosts that pages are fetched from although their addresses are private: `127.0.0.1:8080`, `wiki.lan`. With
+    /// a port that one alone.
+    pub private_hosts: Vec<String>,
 }
 
 impl Default for Tools {
     fn default() -> Self {
-        Self { approval: Approval::AskMutating, approval_max: SignedDuration::from_mins(10) }
+        Self {
+            approval: Approval::AskMutating,
+            approval_max: SignedDuration::from_mins(10),
+            private_hosts: Vec::new(),
+        }
     }
 }
 
@@ -76,6 +85,12 @@ pub struct Gates {
     pub ratings_max: u32,
     /// In how long a rating loses half of its weight.
     pub half_life: SignedDuration,
+    /// In how many conversations a note must have been recalled to go into `memory`.
+    pub note_hits: u32,
+    /// In how many while the ratings weigh at least `liked_from`.
+    pub note_hits_liked: u32,
+    /// The weight of the ratings, 0 to 1, from which on that is so.
+    pub liked_from: f64,
     /// From how many objections in seven days on she is asked to reflect on them.
     pub objections_a_week: u32,
 }
@@ -91,8 +106,52 @@ impl Default for Gates {
             ratings_min: 3,
             ratings_max: 20,
             half_life: SignedDuration::from_hours(7 * 24),
+            note_hits: 3,
+            note_hits_liked: 2,
+            liked_from: 0.75,
             objections_a_week: 5,
         }
+    }
+}
+
+/// When something she noticed again and again in her journal becomes part of her. The defaults are those of the design.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dreams {
+    /// How many entries there must be about the same.
+    pub observations_min: u32,
+    /// On how many days.
+    pub days_min: u32,
+    /// How many days back entries count.
+    pub days_back: u32,
+    /// How many lines one dream may merge; what else qualifies waits.
+    pub lines_max: u32,
+}
+
+impl Default for Dreams {
+    fn default() -> Self {
+        Self { observations_min: 3, days_min: 2, days_back: 90, lines_max: 5 }
+    }
+}
+
+impl Dreams {
+    /// The most days that are looked back: each is a file to read.
+    pub const DAYS_BACK_MAX: u32 = 366;
+    /// The most lines one dream may merge, for each of which it must be said why.
+    pub const LINES_MAX: u32 = 20;
+
+    /// What cannot be meant: the key below `[dreams]`, and why.
+    fn mistake(&self) -> Option<(&'static str, String)> {
+        if self.observations_min == 0 || self.days_min == 0 {
+            let key = if self.observations_min == 0 { "observations_min" } else { "days_min" };
+            return Some((key, "it must be at least 1, or everything would qualify".to_owned()));
+        }
+        if !(1..=Self::DAYS_BACK_MAX).contains(&self.days_back) || self.days_back < self.days_min {
+            let max = Self::DAYS_BACK_MAX;
+            return Some(("days_back", format!("it must be from 1 to {max}, and at least `days_min`")));
+        }
+        (!(1..=Self::LINES_MAX).contains(&self.lines_max))
+            .then(|| ("lines_max", format!("it must be from 1 to {}", Self::LINES_MAX)))
     }
 }
 
@@ -132,10 +191,37 @@ pub struct Model {
     pub max_tokens: Option<u32>,
     /// How it thinks before it answers; Anthropic, and Responses in its own measure.
     pub thinking: Option<Thinking>,
-    /// How many tokens of a conversation it takes in; Ollama only, which cuts silently what is above its own default.
+    /// How many tokens of a conversation it takes in. Ollama is told, which else cuts silently what is above its own default;
+    /// for the others it says when a conversation has to be shortened.
     pub context: Option<u32>,
+    /// What its tokens cost.
+    pub price: Option<Price>,
     /// What is asked, in order, when this one cannot be reached or is overloaded: each as this one, without a `fallback`.
     pub fallback: Vec<Model>,
+}
+
+/// What a million tokens cost, in whatever money a person counts in.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Read.
+    pub input: f64,
+    /// Written.
+    pub output: f64,
+    /// Taken from a cache; as those read where it is not set.
+    #[serde(default)]
+    pub cache_read: Option<f64>,
+    /// Put into a cache; as those read where it is not set.
+    #[serde(default)]
+    pub cache_write: Option<f64>,
+}
+
+impl Price {
+    /// Whether each of its numbers can be a price.
+    fn is_sound(&self) -> bool {
+        let all = [Some(self.input), Some(self.output), self.cache_read, self.cache_write];
+        all.into_iter().flatten().all(|price| price.is_finite() && (0.0..=1e9).contains(&price))
+    }
 }
 
 /// The providers there are.
@@ -204,11 +290,8 @@ impl Model {
             let why = "`provider = \"anthropic\"` takes it, and \"responses\" takes \"adaptive\"; remove the line, or set that provider";
             return Some(("thinking", why));
         }
-        if self.context.is_some() && !is(ProviderName::Ollama) {
-            return Some((
-                "context",
-                "only `provider = \"ollama\"` takes it; remove the line, or set that provider",
-            ));
+        if self.price.is_some_and(|price| !price.is_sound()) {
+            return Some(("price", "each is what a million tokens cost, zero or more, as in `3.0`"));
         }
         match (self.thinking, self.max_tokens) {
             (Some(Thinking::Tokens(0..1024)), _) => Some(("thinking", "the least is `1024` tokens")),
@@ -251,6 +334,8 @@ pub struct Heartbeat {
     pub interval: SignedDuration,
     /// The longest one turn of it may take.
     pub turn_max: SignedDuration,
+    /// How many tokens one turn of it may use; it ends behind the answer that goes beyond.
+    pub tokens_max: Option<u64>,
 }
 
 impl Default for Heartbeat {
@@ -259,6 +344,7 @@ impl Default for Heartbeat {
             enabled: true,
             interval: SignedDuration::from_hours(6),
             turn_max: SignedDuration::from_mins(10),
+            tokens_max: None,
         }
     }
 }
@@ -361,14 +447,27 @@ impl Config {
         if !config.heartbeat.turn_max.is_positive() {
             return wrong("heartbeat.turn_max", "a turn needs some time, as in `10m`".into());
         }
+        if config.heartbeat.tokens_max == Some(0) {
+            return wrong("heartbeat.tokens_max", "a turn needs some tokens, as in `200000`".into());
+        }
         let times = [config.supervisor.deaths_window, config.supervisor.ready_max];
         if config.supervisor.deaths_max == 0 || !times.iter().all(SignedDuration::is_positive) {
             let why = "`deaths_max`, `deaths_window` and `ready_max` must be above zero";
             return wrong("supervisor", why.into());
         }
         let gates = &config.gates;
-        if ![gates.refuse_below, gates.narrow_below].iter().all(|weight| (0.0..=1.0).contains(weight)) {
-            return wrong("gates", "`refuse_below` and `narrow_below` must be from 0 to 1".into());
+        if ![gates.refuse_below, gates.narrow_below, gates.liked_from]
+            .iter()
+            .all(|weight| (0.0..=1.0).contains(weight))
+        {
+            return wrong(
+                "gates",
+                "`refuse_below`, `narrow_below` and `liked_from` must be from 0 to 1".into(),
+            );
+        }
+        if gates.note_hits.min(gates.note_hits_liked) == 0 {
+            let why = "`note_hits` and `note_hits_liked` must be at least 1, or every note would be in every prompt";
+            return wrong("gates.note_hits", why.into());
         }
         if gates.ratings_max < gates.ratings_min.max(1) {
             let why = "it must be at least 1 and at least `ratings_min`, or no rating would count";
@@ -376,6 +475,9 @@ impl Config {
         }
         if !gates.half_life.is_positive() {
             return wrong("gates.half_life", "it must be above zero, as in `168h`".into());
+        }
+        if let Some((key, why)) = config.dreams.mistake() {
+            return wrong(&format!("dreams.{key}"), why);
         }
         if !config.reflect.turn_max.is_positive() || !config.reflect.after.is_positive() {
             let why = "`after` and `turn_max` must be above zero; `enabled = false` turns it off";
@@ -440,6 +542,10 @@ mod tests {
         check("[heartbeat]\nturn_max = \"0s\"", "heartbeat.turn_max");
         check("[supervisor]\ndeaths_max = 0", "supervisor");
         check("[model]\nsilence_max = \"0s\"", "model.silence_max");
+        check("[dreams]\nobservations_min = 0", "dreams.observations_min");
+        check("[dreams]\ndays_min = 9\ndays_back = 8", "dreams.days_back");
+        check("[dreams]\ndays_back = 9999", "dreams.days_back");
+        check("[dreams]\nlines_max = 0", "dreams.lines_max");
         check("[model]\nmax_tokens = 0", "model.max_tokens");
         check("[model]\nkey_variable = \"sk-1234\"", "model.key_variable");
         check("[model]\nprovider = \"openai\"\nthinking = 4096", "model.thinking");
@@ -448,7 +554,10 @@ mod tests {
         check("[model]\nprovider = \"anthropic\"\nthinking = \"hard\"", "adaptive");
         check("[model]\nprovider = \"anthropic\"\nthinking = 100", "1024");
         check("[model]\nprovider = \"anthropic\"\nthinking = 4096\nmax_tokens = 4096", "model.thinking");
-        check("[model]\nprovider = \"openai\"\ncontext = 4096", "model.context");
+        check("[model]\nprovider = \"openai\"\ncontext = 0", "model.context");
+        check("[model.price]\ninput = -1\noutput = 1", "model.price");
+        check("[model.price]\ninput = 1", "output");
+        check("[heartbeat]\ntokens_max = 0", "heartbeat.tokens_max");
         check("[model]\n[[model.fallback]]\nprovider = \"openai\"", "model.fallback");
         let chain = |link: &str| format!("[model]\nprovider = \"anthropic\"\n[[model.fallback]]\n{link}");
         check(&chain("name = \"m\""), "provider");
@@ -457,6 +566,8 @@ mod tests {
         check(&chain("provider = \"openai\"\nmodel = \"m\""), "unknown field `model`");
         check("[gates]\nrefuse_below = 1.5", "refuse_below");
         check("[gates]\nhalf_life = \"0s\"", "gates.half_life");
+        check("[gates]\nliked_from = -0.1", "liked_from");
+        check("[gates]\nnote_hits_liked = 0", "note_hits");
         check("[gates]\nratings_max = 2", "gates.ratings_max");
         check("person = \"../anna\"", "person");
         check("[reflect]\nafter = \"-1m\"", "reflect");
@@ -480,7 +591,8 @@ mod tests {
         let config = parse(chain).unwrap();
         let json = serde_json::to_string(&config).unwrap();
         assert_eq!(serde_json::from_str::<Config>(&json).unwrap(), config);
-        let config = parse("time_zone = \"Asia/Shanghai\"\n[model]\nprovider = \"openai\"\nname = \"m\"\nsilence_max = \"90s\"").unwrap();
+        let config = parse("time_zone = \"Asia/Shanghai\"\n[model]\nprovider = \"openai\"\nname = \"m\"\nsilence_max = \"90s\"\n\
+                            context = 32768\nprice = {input = 3, output = 15.0, cache_read = 0.3}\n[heartbeat]\ntokens_max = 9").unwrap();
         let json = serde_json::to_string(&config).unwrap();
         assert_eq!(serde_json::from_str::<Config>(&json).unwrap(), config);
     }

@@ -7,7 +7,10 @@
 //! Lines end at a line feed, as for git and every editor; a carriage return before it belongs to the ending, so that a
 //! change of line endings alone takes no line away from whoever wrote it.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
@@ -109,6 +112,11 @@ impl Annotation {
     /// The commit that brought line `at`.
     pub(crate) fn commit(&self, at: usize) -> Option<u64> {
         self.lines.get(at).copied()
+    }
+
+    /// The commits that brought lines, each once.
+    pub(crate) fn commits(&self) -> BTreeSet<u64> {
+        self.lines.iter().copied().filter(|number| *number > 0).collect()
     }
 
     /// Whether it can be of that version, as far as the number of lines tells.

@@ -35,6 +35,7 @@ pub(crate) fn write(
         op: "desire",
         path: path.to_owned(),
         why: String::new(),
+        evidence: vec![],
         changes: vec![changed(path, sheet.render().into_bytes())],
         said: format!("desire `{slug}`, {}", if actionable { "actionable" } else { "not actionable" }),
     })
@@ -80,7 +81,7 @@ pub(crate) fn close(
         changes.push(changed(&journal, bytes));
     }
     let said = format!("desire `{slug}` is closed ({}); `actionable: true` opens it again", outcome.name());
-    Ok(Plan { deed: Deed::Desire, op: "desire", path, why: reflection, changes, said })
+    Ok(Plan { deed: Deed::Desire, op: "desire", path, why: reflection, evidence: vec![], changes, said })
 }
 
 /// Progress of which the last entries stay and a summary stands for the others.
@@ -106,7 +107,15 @@ pub(crate) fn condense(
         "{gone} entries of desire `{slug}` are condensed, the last {PROGRESS_SHOWN_MAX} stay as they are; `soul_diff` has the others"
     );
     let changes = vec![changed(&path, bytes)];
-    Ok(Plan { deed: Deed::Condense, op: "consolidate", path, why: String::new(), changes, said })
+    Ok(Plan {
+        deed: Deed::Condense,
+        op: "consolidate",
+        path,
+        why: String::new(),
+        evidence: vec![],
+        changes,
+        said,
+    })
 }
 
 fn known(root: &Root, name: &str) -> Result<Slug, NotWritten> {

@@ -9,11 +9,13 @@
 
 mod calls;
 mod deeds;
+mod dreaming;
 mod gating;
 mod looking_back;
 #[cfg(test)]
 mod matrix;
 mod migrating;
+mod noting;
 mod objecting;
 mod persons;
 #[cfg(test)]
@@ -23,7 +25,7 @@ mod trouble;
 use std::{collections::VecDeque, path::Path};
 
 use ipc::{
-    config::Gates,
+    config::{Dreams, Gates},
     contract::soul::{Birth, Called, Changed, Reply, Request, RunKind, Status},
     id::{RequestId, random_hex},
     server::Caller,
@@ -44,6 +46,7 @@ use crate::{
     plan::{NotWritten, no_such},
     portrait::{self, portrait},
     reading,
+    recall::Shelf,
     repository::{Change, Repository, RepositoryError, Versions, Wanted, workfile::look},
     rollback::has_seed,
     seal,
@@ -70,6 +73,8 @@ pub(crate) struct Desk {
     clock: Clock,
     /// How much she may change of herself, and what is much.
     gates: Gates,
+    /// When something she noticed becomes part of her.
+    dreams: Dreams,
     drafts: VecDeque<(String, Seed)>,
     answered: Answered,
     /// The requests that were answered in this batch.
@@ -87,6 +92,8 @@ pub(crate) struct Desk {
     is_newest_form: bool,
     /// How many gated writes there were today, as far as it was counted.
     quota: Option<Quota>,
+    /// Her notes, as they were last read.
+    shelf: Shelf,
 }
 
 impl Desk {
@@ -98,6 +105,7 @@ impl Desk {
             key,
             clock,
             gates: Gates::default(),
+            dreams: Dreams::default(),
             drafts: VecDeque::new(),
             answered: Answered::default(),
             taken: Vec::new(),
@@ -109,12 +117,18 @@ impl Desk {
             is_clear: false,
             is_newest_form: false,
             quota: None,
+            shelf: Shelf::default(),
         }
     }
 
     /// With the gates that a person has set.
     pub(crate) fn gated_by(self, gates: Gates) -> Self {
         Self { gates, ..self }
+    }
+
+    /// With what a person has set for dreams.
+    pub(crate) fn dreaming_by(self, dreams: Dreams) -> Self {
+        Self { dreams, ..self }
     }
 
     /// A desk over a repository that cannot be opened: the documents are read, and nothing is written.
@@ -417,6 +431,7 @@ impl Desk {
             }
             Document::Progress(slug) => format!("nothing is written about the progress of `{slug}` yet"),
             Document::Journal(day) => format!("the journal has no entry of {day}"),
+            Document::Notes(day) => format!("there is no note of {day}"),
             Document::Relationship(slug) => {
                 no_such("page about a person", slug.as_str(), &portrait::slugs(root, Folder::Relationships))
             }

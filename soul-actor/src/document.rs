@@ -138,14 +138,16 @@ pub(crate) enum Folder {
     Desires,
     /// What she wrote, by day.
     Journal,
+    /// What she wants to find again, by day; called `memory`, and by people `notes`.
+    Notes,
     /// Whom she knows.
     Relationships,
 }
 
 impl Folder {
     /// All of them.
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Values, Self::Opinions, Self::Desires, Self::Journal, Self::Relationships];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Values, Self::Opinions, Self::Desires, Self::Journal, Self::Notes, Self::Relationships];
 
     /// What it is called.
     pub(crate) const fn name(self) -> &'static str {
@@ -154,6 +156,7 @@ impl Folder {
             Self::Opinions => "opinions",
             Self::Desires => "desires",
             Self::Journal => "journal",
+            Self::Notes => "memory",
             Self::Relationships => "relationships",
         }
     }
@@ -170,11 +173,25 @@ pub(crate) enum Record {
     Objections,
     /// What a person thinks of her replies.
     Ratings,
+    /// What she dreamt, and what came of it.
+    Dreams,
+    /// How far the journal has been dreamt of.
+    Dreamt,
+    /// In which conversations her notes were recalled.
+    Hits,
 }
 
 impl Record {
     /// All of them.
-    pub(crate) const ALL: [Self; 4] = [Self::Emotions, Self::Changelog, Self::Objections, Self::Ratings];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Emotions,
+        Self::Changelog,
+        Self::Objections,
+        Self::Ratings,
+        Self::Dreams,
+        Self::Dreamt,
+        Self::Hits,
+    ];
 
     /// What it is called.
     pub(crate) const fn name(self) -> &'static str {
@@ -183,6 +200,9 @@ impl Record {
             Self::Changelog => "changelog",
             Self::Objections => "objections",
             Self::Ratings => "ratings",
+            Self::Dreams => "dreams",
+            Self::Dreamt => "dreamt",
+            Self::Hits => "hits",
         }
     }
 
@@ -193,9 +213,15 @@ impl Record {
             Self::Changelog => "changelog.md",
             Self::Objections => "objections.jsonl",
             Self::Ratings => "ratings.jsonl",
+            Self::Dreams => "dreams.md",
+            Self::Dreamt => "dreamt.json",
+            Self::Hits => "memory/hits.jsonl",
         }
     }
 }
+
+/// What people call the folder of her notes, since `memory` is the text.
+const NOTES: &str = "notes";
 
 /// One document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -212,6 +238,8 @@ pub(crate) enum Document {
     Progress(Slug),
     /// A day of the journal.
     Journal(Date),
+    /// The notes of a day.
+    Notes(Date),
     /// Her page about a person.
     Relationship(Slug),
     /// A record.
@@ -228,16 +256,19 @@ impl Document {
             Self::Desire(slug) => format!("desires/{slug}.md"),
             Self::Progress(slug) => format!("desires/{slug}.progress.md"),
             Self::Journal(day) => format!("journal/{day}.md"),
+            Self::Notes(day) => format!("memory/{day}.md"),
             Self::Relationship(slug) => format!("relationships/{slug}.md"),
             Self::Record(record) => record.path().to_owned(),
         }
     }
 
-    /// Reads a name as a person types it: `identity`, `IDENTITY.md`, `desires/learn-rust`, `journal` for today's.
+    /// Reads a name as a person types it: `identity`, `IDENTITY.md`, `desires/learn-rust`, `journal` and
+    /// `notes` for today's.
     pub(crate) fn parse(name: &str, today: Date) -> Result<Self, String> {
         match Scope::parse(name)? {
             Scope::One(document) => Ok(document),
             Scope::Folder(Folder::Journal) => Ok(Self::Journal(today)),
+            Scope::Folder(Folder::Notes) => Ok(Self::Notes(today)),
             Scope::Folder(folder) => {
                 let folder = folder.name();
                 Err(format!("`{folder}` is a folder; name an entry of it, as in `{folder}/…`"))
@@ -278,7 +309,13 @@ impl Scope {
         if let Some(record) = Record::ALL.into_iter().find(is_record) {
             return Ok(Self::One(Document::Record(record)));
         }
-        let folder = |name: &str| Folder::ALL.into_iter().find(|f| f.name().eq_ignore_ascii_case(name));
+        let folder = |name: &str| {
+            let called = |folder: &Folder| {
+                let is_notes = *folder == Folder::Notes && name.eq_ignore_ascii_case(NOTES);
+                is_notes || folder.name().eq_ignore_ascii_case(name)
+            };
+            Folder::ALL.into_iter().find(called)
+        };
         if let Some(folder) = folder(bare.trim_end_matches('/')) {
             return Ok(Self::Folder(folder));
         }
@@ -297,6 +334,7 @@ impl Scope {
                 None => Document::Desire(Slug::of_file(entry)?),
             },
             Folder::Journal => Document::Journal(day(entry)?),
+            Folder::Notes => Document::Notes(day(entry)?),
             Folder::Relationships => Document::Relationship(Slug::of_file(entry)?),
         };
         Ok(Self::One(document))
@@ -332,7 +370,7 @@ fn strip_md(name: &str) -> &str {
 
 fn unknown(name: &str) -> String {
     let known = Text::ALL.map(Text::name).into_iter().chain(Folder::ALL.map(Folder::name));
-    let known = known.chain(Record::ALL.map(Record::name));
+    let known = known.chain(Record::ALL.map(Record::name)).chain([NOTES]);
     let shown = ipc::text::one_line(name, 80);
     let folder = name.split_once('/').map_or(name, |(folder, _)| folder);
     match ipc::text::nearest(strip_md(folder), known) {
@@ -371,6 +409,12 @@ mod tests {
         check("desires/学习.progress.md", "desires/学习.progress.md");
         check("journal", "journal/2026-11-30.md");
         check("journal/2026-01-02", "journal/2026-01-02.md");
+        check("notes", "memory/2026-11-30.md");
+        check("Notes/2026-01-02.md", "memory/2026-01-02.md");
+        check("memory/2026-01-02", "memory/2026-01-02.md");
+        check("memory/hits.jsonl", "memory/hits.jsonl");
+        check("hits", "memory/hits.jsonl");
+        check("memory", "memory.md");
         check("SOUL.md", "soul.md");
         check("USER", "user.md");
         check("Memory.md", "memory.md");
@@ -379,6 +423,8 @@ mod tests {
         check("emotions", "emotions.json");
         check("CHANGELOG.md", "changelog.md");
         check("ratings.jsonl", "ratings.jsonl");
+        check("DREAMS.md", "dreams.md");
+        check("dreamt.json", "dreamt.json");
     }
 
     #[test]
@@ -395,6 +441,7 @@ mod tests {
         check("values/.hidden", "dot");
         check("opinions/a.progress", "belong to the progress");
         check("journal/yesterday", "`2026-11-30`");
+        check("memory/yesterday", "`2026-11-30`");
         check("journal/2026-13-01", "is no day");
         check("all", "name one document");
         check("", "there is no document");
@@ -415,7 +462,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_name_never_leads_out_of_the_soul(name in any::<String>(), folder in "values/|desires/|journal/|opinions/|relationships/|") {
+        fn a_name_never_leads_out_of_the_soul(name in any::<String>(), folder in "values/|desires/|journal/|memory/|notes/|opinions/|relationships/|") {
             if let Ok(document) = Document::parse(&format!("{folder}{name}"), today()) {
                 let path = document.path();
                 prop_assert!(!path.starts_with('/') && path.split('/').all(|part| !part.starts_with('.') && !part.is_empty()));

@@ -14,10 +14,15 @@
 //! Appending never changes a byte that is there. A line of text that looks like a heading gets one backslash in front,
 //! which reading takes away, so an entry can neither end early nor forge another. Instants are UTC; which day a journal
 //! file is of follows the person's time zone.
+//!
+//! What a journal entry is about stands directly below its heading, where no text begins: `topic: identity:name`. An
+//! entry without a topic is what it always was.
+
+use std::ops::Range;
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 
-use crate::sheet::trimmed;
+use crate::{sheet::trimmed, topic::Topic};
 
 /// The longest entry, in characters; with four bytes each that stays far below a frame.
 pub(crate) const ENTRY_CHARS_MAX: usize = 8000;
@@ -39,6 +44,8 @@ pub(crate) fn full(old: &[u8], path: &str) -> Result<(), String> {
 pub(crate) struct Entry {
     /// What stands in its heading.
     pub(crate) at: String,
+    /// What it is about, where that is said; journals alone say it.
+    pub(crate) topic: Option<Topic>,
     /// What it says.
     pub(crate) text: String,
 }
@@ -52,16 +59,32 @@ pub(crate) enum Log<'a> {
     Progress(&'a str),
     /// The list of her changes.
     Changelog,
+    /// The record of her dreams.
+    Dreams,
 }
+
+/// What a line below a heading begins with that says what the entry is about.
+const TOPIC: &str = "topic: ";
 
 /// The file's new bytes: the old ones, and the entry behind them.
 pub(crate) fn append(log: Log<'_>, old: &[u8], at: Timestamp, text: &str) -> Vec<u8> {
+    append_about(log, old, at, (None, text))
+}
+
+/// [`append`] an entry that says what it is about.
+pub(crate) fn append_about(
+    log: Log<'_>,
+    old: &[u8],
+    at: Timestamp,
+    (topic, text): (Option<&Topic>, &str),
+) -> Vec<u8> {
     let mut bytes = old.to_vec();
     match log {
         Log::Progress(slug) if old.is_empty() => {
             bytes.extend_from_slice(format!("# progress: {slug}\n").as_bytes());
         }
         Log::Changelog if old.is_empty() => bytes.extend_from_slice(b"# changelog\n"),
+        Log::Dreams if old.is_empty() => bytes.extend_from_slice(b"# dreams\n"),
         _ => {}
     }
     match bytes.last() {
@@ -71,9 +94,10 @@ pub(crate) fn append(log: Log<'_>, old: &[u8], at: Timestamp, text: &str) -> Vec
     }
     let at = match log {
         Log::Journal => at.to_zoned_datetime(TimeZone::UTC).strftime("%H:%M:%S").to_string(),
-        Log::Progress(_) | Log::Changelog => format!("{at:.3}"),
+        Log::Progress(_) | Log::Changelog | Log::Dreams => format!("{at:.3}"),
     };
-    bytes.extend_from_slice(format!("## {at}\n\n{}\n", escape(trimmed(text))).as_bytes());
+    let topic = topic.map(|topic| format!("{TOPIC}{topic}\n")).unwrap_or_default();
+    bytes.extend_from_slice(format!("## {at}\n{topic}\n{}\n", escape(trimmed(text))).as_bytes());
     bytes
 }
 
@@ -170,15 +194,29 @@ fn starts(log: Log<'_>, bytes: &[u8]) -> Vec<usize> {
 
 /// The entries of a file, oldest first. What stands before the first heading is no entry.
 pub(crate) fn read(log: Log<'_>, text: &str) -> Vec<Entry> {
-    let mut entries: Vec<(String, Vec<&str>)> = Vec::new();
-    for line in text.split('\n') {
-        match (heading(log, line), entries.last_mut()) {
-            (Some(at), _) => entries.push((at.to_owned(), vec![])),
-            (None, Some((_, lines))) => lines.push(line),
-            (None, None) => {}
-        }
+    placed(log, text).into_iter().map(|(_, entry)| entry).collect()
+}
+
+/// [`read`], and for each entry which lines are its own, counted from 0.
+pub(crate) fn placed(log: Log<'_>, text: &str) -> Vec<(Range<usize>, Entry)> {
+    let lines: Vec<&str> = text.split('\n').collect();
+    let headings: Vec<usize> = (0..lines.len()).filter(|at| heading(log, lines[*at]).is_some()).collect();
+    let ends = headings.iter().skip(1).copied().chain([lines.len()]);
+    let entry = |(start, end): (usize, usize)| {
+        let at = heading(log, lines[start]).unwrap_or_default().to_owned();
+        let topic = lines.get(start + 1).filter(|_| start + 1 < end).and_then(|line| topic(log, line));
+        let body = lines.get(start + 1 + usize::from(topic.is_some())..end).unwrap_or_default();
+        (start..end, Entry { at, topic, text: unescape(trimmed(&body.join("\n"))) })
+    };
+    headings.iter().copied().zip(ends).map(entry).collect()
+}
+
+/// What the line below a heading says the entry is about.
+fn topic(log: Log<'_>, line: &str) -> Option<Topic> {
+    match log {
+        Log::Journal => Topic::read(line.strip_prefix(TOPIC)?.trim_end_matches('\r')),
+        Log::Progress(_) | Log::Changelog | Log::Dreams => None,
     }
-    entries.into_iter().map(|(at, lines)| Entry { at, text: unescape(trimmed(&lines.join("\n"))) }).collect()
 }
 
 /// What stands in the heading of an entry: `14:32:11`, or a whole instant without blanks.
@@ -192,7 +230,7 @@ fn heading<'a>(log: Log<'_>, line: &'a str) -> Option<&'a str> {
     };
     let fits = match log {
         Log::Journal => at.len() == 8 && shaped("00:00:00"),
-        Log::Progress(_) | Log::Changelog => {
+        Log::Progress(_) | Log::Changelog | Log::Dreams => {
             shaped("0000-00-00T") && at.len() > 11 && !at.contains(char::is_whitespace)
         }
     };
@@ -207,14 +245,16 @@ fn misleads(line: &str) -> bool {
 /// What can begin a line for some reader: JavaScript's line terminators.
 const LINE_ENDS: [char; 4] = ['\n', '\r', '\u{2028}', '\u{2029}'];
 
-fn escape(text: &str) -> String {
+/// A text whose lines no reader takes for headings.
+pub(crate) fn escape(text: &str) -> String {
     let escaped = text.split_inclusive(LINE_ENDS).map(|line| {
         if misleads(line.trim_start_matches('\\')) { format!("\\{line}") } else { line.to_owned() }
     });
     escaped.collect()
 }
 
-fn unescape(text: &str) -> String {
+/// The text that was made so by [`escape`].
+pub(crate) fn unescape(text: &str) -> String {
     let plain = text.split_inclusive(LINE_ENDS).map(|line| match line.strip_prefix('\\') {
         Some(rest) if misleads(rest.trim_start_matches('\\')) => rest,
         _ => line,
@@ -252,7 +292,31 @@ mod tests {
         let text = "a\n## 15:00:00\n\nforged\n\\## 16:00:00\r## 17:00:00";
         let bytes = append(Log::Journal, b"", at("2026-11-30T14:00:00Z"), text);
         let entries = read(Log::Journal, std::str::from_utf8(&bytes).unwrap());
-        assert_eq!(entries, [Entry { at: "14:00:00".into(), text: text.into() }]);
+        assert_eq!(entries, [Entry { at: "14:00:00".into(), topic: None, text: text.into() }]);
+    }
+
+    #[test]
+    fn a_topic_stands_below_its_heading_and_nowhere_else() {
+        let topic = Topic::tidy("身份:名字").unwrap();
+        let bytes = append_about(Log::Journal, b"", at("2026-11-30T14:00:00Z"), (Some(&topic), "我叫丽莎。"));
+        assert_eq!(String::from_utf8(bytes).unwrap(), "## 14:00:00\ntopic: 身份:名字\n\n我叫丽莎。\n");
+        let check = |text: &str, topic: Option<&str>, said: &str| {
+            let read = read(Log::Journal, text);
+            assert_eq!(read.len(), 1, "{text:?}");
+            assert_eq!(
+                (read[0].topic.as_ref().map(Topic::as_str), read[0].text.as_str()),
+                (topic, said),
+                "{text:?}"
+            );
+        };
+        check("## 14:00:00\r\ntopic: a:b\r\n\r\nx\r\n", Some("a:b"), "x");
+        check("## 14:00:00\n\ntopic: a:b\n", None, "topic: a:b");
+        check("## 14:00:00\ntopic: a:b\ntopic: c:d\n", Some("a:b"), "topic: c:d");
+        check("## 14:00:00\ntopic: of the day\n", None, "topic: of the day");
+        check("## 14:00:00\ntopic: A:B\n", None, "topic: A:B");
+        check("## 14:00:00", None, "");
+        let progress = "## 2026-05-10T14:32:11Z\ntopic: a:b\n\nx\n";
+        assert_eq!(read(Log::Progress("x"), progress)[0].topic, None);
     }
 
     #[test]
@@ -354,6 +418,33 @@ mod tests {
             prop_assert_eq!(&new[now[0]..], &bytes[all[gone]..]);
             let text = String::from_utf8_lossy(&new);
             prop_assert!(earlier(&text).unwrap().ends_with(&summary), "{:?}", text);
+        }
+
+        #[test]
+        fn an_entry_with_a_topic_and_one_without_read_back_whatever_they_say(
+            old in prop::collection::vec(any::<u8>(), 0..40),
+            area in "[a-zA-Z身份 ]{1,6}", name in "\\PC{1,6}",
+            pieces in prop::collection::vec(prop_oneof![
+                any::<String>(),
+                prop::sample::select(&["\n", "\r", "## ", "\\", "## 11:11:11\n", "topic: a:b", "topic: a:b\n", "灯塔"][..])
+                    .prop_map(str::to_owned)], 0..8),
+        ) {
+            let (text, now) = (pieces.concat(), at("2026-11-30T14:32:11Z"));
+            let topic = Topic::tidy(&format!("{area}:{name}")).ok();
+            let before = placed(Log::Journal, &String::from_utf8_lossy(&append(Log::Journal, &old, now, "x"))).len();
+            for topic in [topic.as_ref(), None] {
+                let bytes = append_about(Log::Journal, &old, now, (topic, &text));
+                prop_assert!(bytes.starts_with(&old));
+                let shown = String::from_utf8_lossy(&bytes).into_owned();
+                let read = placed(Log::Journal, &shown);
+                prop_assert_eq!(read.len(), before);
+                let (lines, last) = read.last().unwrap();
+                prop_assert_eq!((last.topic.as_ref(), last.text.as_str()), (topic, trimmed(&text)));
+                prop_assert_eq!(shown.split('\n').nth(lines.start), Some("## 14:32:11"));
+                let again = append_about(Log::Journal, &bytes, now, (topic, "y"));
+                let read = placed(Log::Journal, &String::from_utf8_lossy(&again));
+                prop_assert_eq!(&read[read.len() - 2].1.text, trimmed(&text), "what comes behind changes nothing");
+            }
         }
 
         #[test]

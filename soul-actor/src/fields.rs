@@ -1,5 +1,7 @@
 //! The fields of a tool's input: typed, bounded, and refused by name.
 
+use std::collections::BTreeMap;
+
 use ipc::text::{nearest, one_line};
 use serde_json::{Map, Value};
 
@@ -149,6 +151,37 @@ impl<'a> Fields<'a> {
                 _ => Err(format!("`{key}` must be a whole number from 1 to {max}")),
             },
         }
+    }
+
+    /// An object of lines: for each name one.
+    pub(crate) fn lines_by_name(
+        &self,
+        key: &str,
+        items_max: usize,
+        chars_max: usize,
+    ) -> Result<BTreeMap<String, String>, String> {
+        let given = match self.get(key) {
+            None => return Ok(BTreeMap::new()),
+            Some(Value::Object(given)) => given,
+            Some(other) => {
+                return Err(format!(
+                    "`{key}` must be an object with a sentence for each name, not {}",
+                    kind(other)
+                ));
+            }
+        };
+        if given.len() > items_max {
+            return Err(format!("`{key}` may have {items_max} names and this has {}", given.len()));
+        }
+        let line = |(name, line): (&String, &Value)| match line {
+            Value::String(text) => {
+                Ok((name.clone(), line_within(&format!("{key}: {}", one_line(name, 80)), text, chars_max)?))
+            }
+            other => {
+                Err(format!("`{key}` must have a sentence for `{}`, not {}", one_line(name, 80), kind(other)))
+            }
+        };
+        given.iter().map(line).collect()
     }
 
     pub(crate) fn list(

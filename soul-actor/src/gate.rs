@@ -48,12 +48,19 @@ pub(crate) fn room(gates: &Gates, standing: Standing) -> Result<u32, String> {
     }
     match standing.weight {
         Some(weight) if weight < gates.refuse_below => Err(format!(
-            "the ratings of your replies weigh {weight:.2}, below {}, so you may not change who you are now; your journal and the progress of your desires stay open",
+            "the ratings of your replies weigh {weight:.2}, below {}, so you may not change who you are now; your journal, your notes and the progress of your desires stay open",
             gates.refuse_below
         )),
         Some(weight) if weight < gates.narrow_below => Ok(gates.narrow_chars_max.min(gates.chars_max)),
         _ => Ok(gates.chars_max),
     }
+}
+
+/// In how many conversations a note must have been recalled to go into `memory`.
+pub(crate) fn hits_needed(gates: &Gates, weight: Option<f64>) -> usize {
+    let liked = weight.is_some_and(|weight| weight >= gates.liked_from);
+    let needed = if liked { gates.note_hits_liked.min(gates.note_hits) } else { gates.note_hits };
+    usize::try_from(needed).unwrap_or(usize::MAX)
 }
 
 /// Whether a write that inserts so many characters passes.
@@ -194,6 +201,19 @@ mod tests {
         assert!(room(&gates, standing(1.0, 1)).unwrap_err().contains("once today"));
         let closed = Gates { writes_a_day: 0, ..gates };
         assert!(room(&closed, standing(1.0, 0)).is_err());
+    }
+
+    #[test]
+    fn notes_graduate_sooner_when_her_replies_are_liked() {
+        let gates = Gates::default();
+        let check = |weight, needed| assert_eq!(hits_needed(&gates, weight), needed, "{weight:?}");
+        check(None, 3);
+        check(Some(0.2), 3);
+        check(Some(0.749), 3);
+        check(Some(0.75), 2);
+        check(Some(1.0), 2);
+        let odd = Gates { note_hits: 1, note_hits_liked: 5, liked_from: 0.5, ..gates };
+        assert_eq!((hits_needed(&odd, Some(0.5)), hits_needed(&odd, None)), (1, 1), "never harder");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! | chat | the agent, without a run | everything she may do in a conversation |
 //! | heartbeat | agent or heartbeat, with the token of an open run | the same |
 //! | examen | with the token of an examen | journal, progress, a new desire: a mirror changes nothing |
-//! | dream | with the token of a dream | journal, `soul` and `memory`: what has settled, not who she is |
+//! | dream | with the token of a dream | journal, `soul` and `memory`, and merge what qualified: what has settled, not who she is |
 //! | reflect | the agent, with the token of a reflection | as in a conversation, and one of `identity`, `purpose`, `constitution` once a session |
 //! | time | the heartbeat, without a run | read, and open runs |
 //! | human | the supervisor, where it says that its peer is a person | write any document, rate, roll back, mend |
@@ -59,6 +59,8 @@ pub(crate) enum Deed {
     Birth,
     /// The journal grows.
     Journal,
+    /// Something is noted.
+    Note,
     /// A desire's progress grows.
     Progress,
     /// The progress of a desire is condensed.
@@ -73,6 +75,8 @@ pub(crate) enum Deed {
     Feel,
     /// She objects, or what became of that is noted.
     Object,
+    /// What qualified is merged into her soul.
+    Dream,
     /// One of the texts of the self is written.
     Text(Text),
     /// Something comes back as it was.
@@ -124,10 +128,11 @@ impl Grant {
             Deed::Progress | Deed::NewDesire => {
                 matches!(self, Self::Chat | Self::Run(Heartbeat | Examen | Reflect))
             }
-            Deed::Desire | Deed::Entry | Deed::Feel => {
+            Deed::Desire | Deed::Entry | Deed::Feel | Deed::Note => {
                 matches!(self, Self::Chat | Self::Run(Heartbeat | Reflect))
             }
             Deed::Condense => self == Self::Run(Reflect),
+            Deed::Dream => matches!(self, Self::Chat | Self::Run(Dream)),
             Deed::Text(Text::Rules) => false,
             Deed::Text(Text::Soul | Text::Memory) => {
                 matches!(self, Self::Chat | Self::Run(Heartbeat | Reflect | Dream))
@@ -155,6 +160,9 @@ impl Grant {
             }
             (Self::Run(RunKind::Examen), _) => {
                 "an examen is a mirror: it writes the journal, progress and new desires; write down what you saw, and a later reflection may change the rest"
+            }
+            (Self::Run(RunKind::Heartbeat | RunKind::Reflect), Deed::Dream) => {
+                "what qualified is merged in a dream, or in a conversation when your person asks; `soul_candidates` shows what there is"
             }
             (Self::Run(RunKind::Dream), _) => {
                 "a dream writes `soul`, `memory` and the journal alone; put the rest in the journal, for when you are awake"
@@ -339,7 +347,9 @@ mod tests {
         check(Deed::Desire, "++--+---");
         check(Deed::Entry, "++--+---");
         check(Deed::Feel, "++--+---");
+        check(Deed::Note, "++--+---");
         check(Deed::Condense, "----+---");
+        check(Deed::Dream, "+--+----");
         for text in [Text::Name, Text::Identity, Text::Purpose, Text::Constitution, Text::User] {
             check(Deed::Text(text), "++--+---");
         }

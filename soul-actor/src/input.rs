@@ -3,6 +3,7 @@
 //! A field that is `null`, or an empty text, counts as not given, because models fill in what they do not mean. A field
 //! that does not exist, or does not go with the others, is refused rather than dropped: silence would look like success.
 
+mod noted;
 mod wants;
 
 use ipc::text::one_line;
@@ -11,21 +12,35 @@ use serde_json::Value;
 
 use crate::{
     document::{self, Document, Folder, Scope, Text, within},
+    dreams,
     emotions::Feel,
     entries::ENTRY_CHARS_MAX,
     fields::Fields,
     held::{BODY_CHARS_MAX, DesireChange, EVIDENCE_MAX, OpinionChange, TITLE_CHARS_MAX, ValueChange},
     message::WHY_CHARS_MAX,
+    notes::{About, Address},
     objections::{self, REASON_CHARS_MAX, REQUEST_CHARS_MAX},
+    recall::Query,
     rollback::Target,
     slug::Slug,
     tools::Tool,
+    topic::Topic,
 };
 
 /// The most commits a history shows at once; more are older than a model or a screen can use.
 pub(crate) const HISTORY_MAX: u32 = 200;
 /// The most changes a diff shows at once.
 pub(crate) const DIFF_MAX: u32 = 50;
+
+/// The most sentences a dream may be given; how many it merges is less, and set by a person.
+const WORDINGS_MAX: usize = 50;
+/// The longest query, in characters: a question, not a page.
+pub(crate) const QUERY_CHARS_MAX: usize = 200;
+/// How many notes are recalled, and how many at most: what is shown counts, so it should have been meant.
+pub(crate) const RECALLED: u32 = 5;
+pub(crate) const RECALLED_MAX: u32 = 20;
+/// What `soul_memory` does.
+pub(crate) const MEMORY_ACTIONS: [&str; 2] = ["status", "promote"];
 
 /// What a tool is asked to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +66,19 @@ pub(crate) enum Wish {
     /// Write or revise a page about a person.
     Relationship { slug: String, change: ValueChange, why: String },
     /// Write in the journal.
-    Journal { entry: String },
+    Journal { topic: Option<Topic>, entry: String },
+    /// See what she noticed again and again.
+    Candidates,
+    /// See or do what would be merged of it.
+    Dream(dreams::Asked),
+    /// Note something; `outside` where the words stem from there.
+    Remember { about: About, note: String, outside: bool },
+    /// Search her notes.
+    Recall(Query),
+    /// See which notes there are, and which qualify.
+    Memory,
+    /// Take a note into `memory`, in other words where some are given.
+    Promote { note: Address, wording: Option<String> },
     /// Write in a desire's progress.
     Progress { slug: String, entry: String },
     /// Look at something.
@@ -83,12 +110,20 @@ pub(crate) enum Look {
     Emotions,
     /// What she changed of herself.
     Changelog,
+    /// What she dreamt.
+    Dreams,
     /// The journal of today.
     JournalToday,
     /// The days there is a journal of.
     JournalDates,
     /// The journal of a day.
     JournalOn(Date),
+    /// The notes of today.
+    NotesToday,
+    /// The days there are notes of.
+    NotesDates,
+    /// The notes of a day.
+    NotesOn(Date),
 }
 
 /// How a desire ends.
@@ -113,7 +148,7 @@ impl Outcome {
 }
 
 /// The words for what `soul_read` looks at.
-pub(crate) const LOOKS: [&str; 18] = [
+pub(crate) const LOOKS: [&str; 22] = [
     "summary",
     "name",
     "identity",
@@ -129,9 +164,13 @@ pub(crate) const LOOKS: [&str; 18] = [
     "relationships",
     "emotions",
     "changelog",
+    "dreams",
     "journal_today",
     "journal_dates",
     "journal_on",
+    "notes_today",
+    "notes_dates",
+    "notes_on",
 ];
 
 /// The words for what `soul_patch` writes; `rules` among them, so that the grant says why she does not.
@@ -151,7 +190,7 @@ pub(crate) const FIELDS: [&str; 12] = [
 ];
 
 /// The words for what `soul_history` and `soul_diff` look at.
-pub(crate) const SCOPES: [&str; 16] = [
+pub(crate) const SCOPES: [&str; 18] = [
     "all",
     "name",
     "identity",
@@ -167,7 +206,9 @@ pub(crate) const SCOPES: [&str; 16] = [
     "relationship",
     "emotions",
     "changelog",
+    "dreams",
     "journal",
+    "notes",
 ];
 
 /// When it is, for what is said relative to it.
@@ -188,9 +229,19 @@ pub(crate) fn read(tool: Tool, input: &Value, when: &When) -> Result<Wish, Strin
         Tool::Status => Ok(Wish::Stand),
         Tool::Ratings => Ok(Wish::Ratings),
         Tool::Read => look(&fields).map(Wish::Look),
-        Tool::Journal => {
-            Ok(Wish::Journal { entry: within("entry", fields.needed("entry")?, ENTRY_CHARS_MAX)? })
-        }
+        Tool::Journal => Ok(Wish::Journal {
+            topic: fields.text("topic")?.map(Topic::tidy).transpose()?,
+            entry: within("entry", fields.needed("entry")?, ENTRY_CHARS_MAX)?,
+        }),
+        Tool::Candidates => Ok(Wish::Candidates),
+        Tool::Dream => Ok(Wish::Dream(dreams::Asked {
+            apply: fields.boolean("apply")?.unwrap_or_default(),
+            wording: fields.lines_by_name("wording", WORDINGS_MAX, dreams::LINE_CHARS_MAX)?,
+            narrative: fields.body("narrative", dreams::NARRATIVE_CHARS_MAX)?,
+        })),
+        Tool::Remember => noted::remember(&fields),
+        Tool::Recall => noted::recall(&fields, when),
+        Tool::Memory => noted::memory(&fields),
         Tool::Progress => Ok(Wish::Progress {
             slug: fields.needed("slug")?.to_owned(),
             entry: within("entry", fields.needed("entry")?, ENTRY_CHARS_MAX)?,
@@ -304,7 +355,7 @@ fn update(fields: &Fields<'_>) -> Result<Wish, String> {
 
 fn look(fields: &Fields<'_>) -> Result<Look, String> {
     let what = fields.one_of("what", &LOOKS)?;
-    if what != "journal_on" {
+    if !["journal_on", "notes_on"].contains(&what) {
         fields.only(what, &[])?;
     }
     Ok(match what {
@@ -315,9 +366,13 @@ fn look(fields: &Fields<'_>) -> Result<Look, String> {
         "relationships" => Look::Folder(Folder::Relationships),
         "emotions" => Look::Emotions,
         "changelog" => Look::Changelog,
+        "dreams" => Look::Dreams,
         "journal_today" => Look::JournalToday,
         "journal_dates" => Look::JournalDates,
         "journal_on" => Look::JournalOn(document::day(fields.needed("date")?)?),
+        "notes_today" => Look::NotesToday,
+        "notes_dates" => Look::NotesDates,
+        "notes_on" => Look::NotesOn(document::day(fields.needed("date")?)?),
         text => Text::ALL.into_iter().find(|t| t.name() == text).map_or(Look::Summary, Look::Text),
     })
 }

@@ -13,6 +13,7 @@
 //!  once_a_session    how often a reflection changes who she is
 //!  portrait, reading what a prompt shows, what a model is read          plan         what a wish comes to
 //!  objections        her "no": the journal's entry and the ledger
+//!  topic, candidates what she noticed again and again                   dreams       what of it becomes part of her
 //! ```
 //!
 //! An answered write is one commit that stands, with the caller that the soul itself found out. What is absent on
@@ -21,11 +22,13 @@
 mod answered;
 mod birth;
 mod blame;
+mod candidates;
 mod changelog;
 mod check;
 mod desires;
 mod desk;
 mod document;
+mod dreams;
 mod dynamics;
 mod emotions;
 mod entries;
@@ -33,12 +36,15 @@ mod fields;
 mod gate;
 mod grant;
 mod held;
+mod hits;
 mod input;
 mod keeper;
+mod kept;
 mod members;
 mod message;
 mod migrate;
 mod neighbour;
+mod notes;
 mod objections;
 mod once_a_session;
 mod outside;
@@ -46,6 +52,7 @@ mod plan;
 mod portrait;
 mod ratings;
 mod reading;
+mod recall;
 mod repository;
 mod rollback;
 mod seal;
@@ -54,6 +61,7 @@ mod service;
 mod sheet;
 mod slug;
 mod tools;
+mod topic;
 
 use std::{
     ffi::OsString, fs::File, io::Write as _, path::Path, process::ExitCode, sync::Arc, time::Duration,
@@ -204,9 +212,9 @@ impl Serving {
         private_folder(run.path()).map_err(Fault::configuration)?;
         let lock = take_lock(&run).await?;
         let (zone, key) = (brief.config.zone(), RunKey::derive(&brief.secret));
-        let gates = brief.config.gates.clone();
+        let (gates, dreams) = (brief.config.gates.clone(), brief.config.dreams.clone());
         let opening = tokio::task::spawn_blocking(move || -> Result<_, Fault> {
-            let mut desk = open(&root, zone, key, clock)?.gated_by(gates);
+            let mut desk = open(&root, zone, key, clock)?.gated_by(gates).dreaming_by(dreams);
             let notices = desk.notices();
             Ok((desk, notices))
         });

@@ -8,6 +8,7 @@
 //!  Origin: chat
 //!  Session: 20261130-143211-ab12cd
 //!  Model: offline
+//!  Evidence: memory/2026-11-30.md#3; 3 hits
 //!  Request-Id: 4f…
 //! ```
 //!
@@ -25,6 +26,9 @@ pub(crate) const WHY_CHARS_MAX: usize = 2000;
 
 /// Longer trailers are cut: they name things, they do not hold them.
 pub(crate) const TRAILER_CHARS_MAX: usize = 120;
+
+/// How many pieces of evidence a commit names; of more it says how many there are.
+const EVIDENCE_NAMED_MAX: usize = 20;
 
 /// From where a change comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,13 +85,26 @@ pub(crate) struct Message {
     pub(crate) request: Option<RequestId>,
     /// What the ratings came to, where that was asked for.
     pub(crate) rating: Option<String>,
+    /// What it rests on, where it rests on something that she wrote before: one place each, and what speaks for it there.
+    pub(crate) evidence: Vec<String>,
 }
 
 impl Message {
     /// A message about what nobody asked for in words.
     pub(crate) fn of(op: &'static str, path: &str, caller: &str, origin: Origin) -> Self {
         let (path, caller, why) = (path.to_owned(), caller.to_owned(), String::new());
-        Self { op, path, caller, origin, why, session: None, model: None, request: None, rating: None }
+        Self {
+            op,
+            path,
+            caller,
+            origin,
+            why,
+            session: None,
+            model: None,
+            request: None,
+            rating: None,
+            evidence: Vec::new(),
+        }
     }
 
     /// Whether the words come from outside.
@@ -109,12 +126,17 @@ impl Message {
             parts.push(trimmed(&why).to_owned());
         }
         let mut trailers = vec![format!("{ORIGIN}: {}", self.origin.name())];
+        let more = self.evidence.len().checked_sub(EVIDENCE_NAMED_MAX).filter(|more| *more > 0);
+        let more = more.map(|more| format!("and {more} more"));
+        let evidence = self.evidence.iter().take(EVIDENCE_NAMED_MAX).chain(&more);
         let others = [
             ("Session", self.session.as_deref()),
             ("Model", self.model.as_deref()),
             (RATING, self.rating.as_deref()),
-            (REQUEST, self.request.as_ref().map(RequestId::as_str)),
-        ];
+        ]
+        .into_iter()
+        .chain(evidence.map(|piece| (EVIDENCE, Some(piece.as_str()))))
+        .chain([(REQUEST, self.request.as_ref().map(RequestId::as_str))]);
         for (key, value) in others {
             let value = value.map(|value| one_line(value, TRAILER_CHARS_MAX)).unwrap_or_default();
             if !value.is_empty() {
@@ -128,6 +150,7 @@ impl Message {
 
 const ORIGIN: &str = "Origin";
 const RATING: &str = "Rating";
+const EVIDENCE: &str = "Evidence";
 const REQUEST: &str = "Request-Id";
 
 /// What a commit message says, of ours or not.
@@ -143,6 +166,8 @@ pub(crate) struct Said {
     pub(crate) origin: String,
     /// Why.
     pub(crate) why: String,
+    /// What it rests on, in the order it was named.
+    pub(crate) evidence: Vec<String>,
     /// The other trailers.
     pub(crate) trailers: BTreeMap<String, String>,
 }
@@ -161,9 +186,14 @@ impl Said {
         let rest = rest.trim_end();
         let (why, last) = rest.rsplit_once("\n\n").unwrap_or(("", rest.trim_start()));
         match trailers(last) {
-            Some(mut trailers) => {
-                said.origin = trailers.remove(ORIGIN).unwrap_or_default();
-                said.trailers = trailers;
+            Some(pairs) => {
+                for (key, value) in pairs {
+                    match key {
+                        EVIDENCE => said.evidence.push(value.to_owned()),
+                        key => drop(said.trailers.insert(key.to_owned(), value.to_owned())),
+                    }
+                }
+                said.origin = said.trailers.remove(ORIGIN).unwrap_or_default();
                 trimmed(why).clone_into(&mut said.why);
             }
             None => trimmed(rest).clone_into(&mut said.why),
@@ -186,12 +216,12 @@ fn grammar(subject: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// A paragraph as trailers: each line `Key: value`, the first one the origin.
-fn trailers(paragraph: &str) -> Option<BTreeMap<String, String>> {
+fn trailers(paragraph: &str) -> Option<Vec<(&str, &str)>> {
     let pairs: Option<Vec<_>> = paragraph.lines().map(|line| line.split_once(": ")).collect();
     let pairs = pairs?;
     let word = |key: &str| !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let ours = pairs.first()?.0 == ORIGIN && pairs.iter().all(|(key, _)| word(key));
-    ours.then(|| pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
+    ours.then_some(pairs)
 }
 
 #[cfg(test)]
@@ -210,6 +240,7 @@ mod tests {
             model: None,
             request: Some(RequestId::try_from("r-1".to_owned()).unwrap()),
             rating: None,
+            evidence: vec![],
         }
     }
 
@@ -275,7 +306,34 @@ mod tests {
         assert_eq!(Said::parse(&forged.render()).origin, "chat");
     }
 
+    #[test]
+    fn the_evidence_is_one_trailer_a_piece_and_of_many_the_number_is_said() {
+        let with = |evidence: &[&str]| {
+            let evidence = evidence.iter().map(|piece| (*piece).to_owned()).collect();
+            Message { evidence, ..message("I hum.") }.render()
+        };
+        let text = with(&["memory/2026-11-30.md#3; 3 hits", "灯塔"]);
+        assert!(
+            text.ends_with(
+                "\n\nOrigin: chat\nSession: s1\nEvidence: memory/2026-11-30.md#3; 3 hits\nEvidence: 灯塔\nRequest-Id: r-1\n"
+            ),
+            "{text}"
+        );
+        assert_eq!(Said::parse(&text).evidence, ["memory/2026-11-30.md#3; 3 hits", "灯塔"]);
+        let said = Said::parse(&with(&["one"; 23]));
+        assert_eq!((said.evidence.len(), said.evidence[20].as_str()), (21, "and 3 more"));
+        assert!(Said::parse(&message("Evidence: x").render()).evidence.is_empty());
+    }
+
     proptest! {
+        #[test]
+        fn whatever_the_evidence_it_claims_nothing_else(evidence in prop::collection::vec(any::<String>(), 0..4)) {
+            let said = Said::parse(&Message { evidence: evidence.clone(), ..message("I hum.") }.render());
+            prop_assert_eq!((said.origin.as_str(), said.request(), said.why.as_str()), ("chat", Some("r-1"), "I hum."));
+            prop_assert!(said.evidence.len() <= evidence.len());
+            prop_assert_eq!(said.trailers.len(), 2);
+        }
+
         #[test]
         fn whatever_the_why_the_trailers_are_ours_and_git_can_hold_it(why in any::<String>()) {
             let text = message(&why).render();

@@ -56,6 +56,7 @@ mod tests {
             caller: caller.into(),
             origin: origin.into(),
             why: String::new(),
+            evidence: vec![],
             trailers: [("Session".to_owned(), session.to_owned())].into_iter().collect(),
         }
     }

@@ -5,12 +5,12 @@ use tracing::error;
 
 use crate::{
     desires,
-    document::{Document, Folder, Record},
+    document::{Document, Folder, Record, Text},
     emotions,
     entries::{self, Log},
     grant::Deed,
     input::Wish,
-    portrait,
+    notes, portrait,
     repository::{Change, RepositoryError, Root, cause, workfile::look},
     sheet::{Kind, Sheet, trimmed},
     slug::Slug,
@@ -24,6 +24,8 @@ pub(crate) struct Plan {
     pub(crate) op: &'static str,
     pub(crate) path: String,
     pub(crate) why: String,
+    /// What it rests on, as the commit names it; most rests on nothing but her word.
+    pub(crate) evidence: Vec<String>,
     /// The files as they will be.
     pub(crate) changes: Vec<Change>,
     /// What the answer says besides.
@@ -72,6 +74,7 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
         op,
         path: path.to_owned(),
         why,
+        evidence: vec![],
         changes: vec![Change { path: path.to_owned(), bytes: Some(bytes) }],
         said,
     };
@@ -129,12 +132,23 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
                 format!("your page about `{slug}`"),
             ))
         }
-        Wish::Journal { entry } => {
+        Wish::Journal { topic, entry } => {
             let path = Document::Journal(today).path();
             let old = look(root, &path)?.unwrap_or_default();
             entries::full(&old, &path)?;
-            let bytes = entries::append(Log::Journal, &old, now, &entry);
-            Ok(one("journal", &path, String::new(), bytes, "one entry added".to_owned()))
+            let bytes = entries::append_about(Log::Journal, &old, now, (topic.as_ref(), &entry));
+            let said = match topic {
+                Some(topic) => format!("one entry added about `{topic}`"),
+                None => "one entry added".to_owned(),
+            };
+            Ok(one("journal", &path, String::new(), bytes, said))
+        }
+        Wish::Remember { about, note, outside } => {
+            let path = Document::Notes(today).path();
+            let old = look(root, &path)?.unwrap_or_default();
+            entries::full(&old, &path)?;
+            let (bytes, address) = notes::append(today, &old, (about, outside), now, &note);
+            Ok(one("remember", &path, String::new(), bytes, format!("noted as `{address}`")))
         }
         Wish::Progress { slug, entry } => {
             let known = portrait::slugs(root, Folder::Desires);
@@ -152,10 +166,15 @@ pub(crate) fn plan(root: &Root, wish: Wish, now: Timestamp, today: Date) -> Resu
         | Wish::Ratings
         | Wish::History { .. }
         | Wish::Diff { .. }
+        | Wish::Recall(_)
+        | Wish::Memory
+        | Wish::Promote { .. }
         | Wish::Rollback { .. }
+        | Wish::Candidates
+        | Wish::Dream(_)
         | Wish::Object(_) => {
             unreachable!(
-                "a tool that writes wishes to write; what comes back and what is objected to is decided elsewhere"
+                "a tool that writes wishes to write; what comes back, is dreamt of, promoted or objected to is decided elsewhere"
             )
         }
     }
@@ -173,9 +192,20 @@ pub(crate) fn deed(wish: &Wish) -> Deed {
         Wish::Feel(_) => Deed::Feel,
         Wish::Object(_) => Deed::Object,
         Wish::Journal { .. } => Deed::Journal,
+        Wish::Remember { .. } => Deed::Note,
+        Wish::Promote { .. } => Deed::Text(Text::Memory),
         Wish::Progress { .. } => Deed::Progress,
         Wish::Rollback { .. } => Deed::Rollback,
-        Wish::Look(_) | Wish::Stand | Wish::Ratings | Wish::History { .. } | Wish::Diff { .. } => Deed::Read,
+        Wish::Dream(asked) if asked.apply => Deed::Dream,
+        Wish::Dream(_)
+        | Wish::Candidates
+        | Wish::Look(_)
+        | Wish::Recall(_)
+        | Wish::Memory
+        | Wish::Stand
+        | Wish::Ratings
+        | Wish::History { .. }
+        | Wish::Diff { .. } => Deed::Read,
     }
 }
 

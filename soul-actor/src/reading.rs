@@ -67,11 +67,15 @@ pub(crate) fn look(
         Look::Folder(Folder::Opinions) => listed(&soul.opinions, opinion),
         Look::Folder(Folder::Desires) => listed(&soul.desires, |wanted| desire(wanted, now)),
         Look::Folder(Folder::Relationships) => listed(&soul.relationships, value),
-        Look::Folder(Folder::Journal) | Look::JournalDates => dates(root),
+        Look::Folder(Folder::Journal) | Look::JournalDates => dates(root, Folder::Journal),
+        Look::Folder(Folder::Notes) | Look::NotesDates => dates(root, Folder::Notes),
         Look::Emotions => head(&emotions(root, now)?),
-        Look::Changelog => changelog(root)?,
+        Look::Changelog => record(root, Record::Changelog)?,
+        Look::Dreams => record(root, Record::Dreams)?,
         Look::JournalToday => journal(root, today)?,
         Look::JournalOn(day) => journal(root, day)?,
+        Look::NotesToday => notes(root, today)?,
+        Look::NotesOn(day) => notes(root, day)?,
     })
 }
 
@@ -191,8 +195,8 @@ fn marks(desire: &Desire) -> &'static str {
     }
 }
 
-fn dates(root: &Path) -> String {
-    let Ok(files) = std::fs::read_dir(root.join(Folder::Journal.name())) else {
+fn dates(root: &Path, folder: Folder) -> String {
+    let Ok(files) = std::fs::read_dir(root.join(folder.name())) else {
         return "no day yet".to_owned();
     };
     let day = |name: &str| document::day(name.strip_suffix(".md")?).ok();
@@ -210,8 +214,8 @@ fn emotions(root: &Path, now: Timestamp) -> Result<String, String> {
     Ok(Emotions::read(&bytes.unwrap_or_else(|| emotions::defaults(now)))?.told(now))
 }
 
-fn changelog(root: &Path) -> Result<String, String> {
-    let bytes = workfile::look(root, Record::Changelog.path()).map_err(|error| ipc::exit::chain(&error))?;
+fn record(root: &Path, record: Record) -> Result<String, String> {
+    let bytes = workfile::look(root, record.path()).map_err(|error| ipc::exit::chain(&error))?;
     let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
     Ok(if text.trim().is_empty() { "nothing is written there yet".to_owned() } else { tail(text.trim_end()) })
 }
@@ -222,6 +226,14 @@ fn journal(root: &Path, day: Date) -> Result<String, String> {
         // the newest entries are what a day is asked for
         Some(bytes) => Ok(tail(String::from_utf8_lossy(&bytes).trim_end())),
         None => Ok(format!("the journal has no entry of {day}")),
+    }
+}
+
+fn notes(root: &Path, day: Date) -> Result<String, String> {
+    let bytes = workfile::look(root, &Document::Notes(day).path());
+    match bytes.map_err(|error| ipc::exit::chain(&error))? {
+        Some(bytes) => Ok(tail(String::from_utf8_lossy(&bytes).trim_end())),
+        None => Ok(format!("there is no note of {day}")),
     }
 }
 

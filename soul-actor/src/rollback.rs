@@ -2,8 +2,10 @@
 //!
 //! History is never rewritten: a roll-back is a commit that says what it undoes. One document comes back as it was at a
 //! commit or a time; of one commit everything it changed, unless a later change would be lost; or everything that is
-//! shown, as of a time. What only grows (journal, progress) is a record of what happened and stays, unless a person
-//! names it.
+//! shown, as of a time, and with it which notes were recalled. What only grows (journal, notes, progress) is a record of
+//! what happened and stays, unless a person names it. How far the journal was dreamt of goes with `soul.md`, on whatever
+//! way that comes back: a self that does not hold what a dream brought may dream it again. That it dreamt stays in the
+//! record.
 
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
@@ -12,7 +14,7 @@ use jiff::{Timestamp, civil::Date};
 
 use crate::{
     blame::counts,
-    document::{Document, Record, Scope},
+    document::{Document, Record, Scope, Text},
     emotions::Emotions,
     grant::Deed,
     migrate,
@@ -107,7 +109,7 @@ pub(crate) fn decide(
         Target::Commit(commit) => commit_undone(repository, commit, hand)?,
         Target::Shown(time) => shown_as_of(repository, *time)?,
     };
-    let (mut changes, mut restored) = (Vec::new(), Vec::new());
+    let (mut changes, mut restored, mut soul_stays) = (Vec::new(), Vec::new(), false);
     for (path, bytes) in wanted {
         let now = look(repository.root(), &path)?;
         if now == bytes {
@@ -121,6 +123,7 @@ pub(crate) fn decide(
             if matches!(target, Target::Document(..)) {
                 return Err(why.into());
             }
+            soul_stays |= path == Text::Soul.path();
             left.push(why);
             continue;
         }
@@ -129,8 +132,16 @@ pub(crate) fn decide(
         restored.push(Restored { path: path.clone(), removed: bytes.is_none(), lines_added, lines_removed });
         changes.push(Change { path, bytes });
     }
-    let path = match changes.as_slice() {
-        [one] => one.path.clone(),
+    if soul_stays {
+        // with the lines of a dream stays that they were dreamt
+        changes.retain(|change: &Change| change.path != Record::Dreamt.path());
+        restored.retain(|restored: &Restored| restored.path != Record::Dreamt.path());
+    }
+    // what only follows is not what is brought back
+    let named: Vec<_> = changes.iter().filter(|change| change.path != Record::Dreamt.path()).collect();
+    let path = match (named.as_slice(), changes.as_slice()) {
+        ([one], _) => one.path.clone(),
+        ([], [one]) => one.path.clone(),
         _ => "soul".to_owned(),
     };
     let mut reason = head;
@@ -148,7 +159,8 @@ pub(crate) fn decide(
         [] => "as it was".to_owned(),
         left => format!("as it was; {}", left.join("; ")),
     };
-    let plan = Plan { deed: Deed::Rollback, op: "rollback", path, why: reason, changes, said };
+    let plan =
+        Plan { deed: Deed::Rollback, op: "rollback", path, why: reason, evidence: vec![], changes, said };
     Ok(Undoing { plan, changes: restored, undoes, left })
 }
 
@@ -161,7 +173,7 @@ fn document_as_of(
     hand: Hand,
 ) -> Result<Found, NotWritten> {
     let path = document.path();
-    if grows(&path) && hand == Hand::Hers {
+    if (grows(&path) || path == Record::Hits.path()) && hand == Hand::Hers {
         return Err(format!(
             "`{path}` is only added to; a person can bring it back, with `lisa soul rollback`"
         )
@@ -179,7 +191,18 @@ fn document_as_of(
     if bytes.is_none() && undoes.is_empty() {
         return Err(format!("`{path}` did not exist at `{}`, and does not now", short(&commit)).into());
     }
-    Ok((vec![], undoes, Wanted::from([(path, bytes)]), head))
+    let mut wanted = Wanted::from([(path, bytes)]);
+    follow(repository, &commit, &mut wanted)?;
+    Ok((vec![], undoes, wanted, head))
+}
+
+/// Adds what depends on a file that comes back: with `soul.md` how far the journal was dreamt of.
+fn follow(repository: &Repository, commit: &str, wanted: &mut Wanted) -> Result<(), NotWritten> {
+    let cursor = Record::Dreamt.path();
+    if wanted.contains_key(Text::Soul.path()) && !wanted.contains_key(cursor) {
+        wanted.insert(cursor.to_owned(), repository.file_at(commit, cursor)?);
+    }
+    Ok(())
 }
 
 fn commit_undone(repository: &Repository, commit: &str, hand: Hand) -> Result<Found, NotWritten> {
@@ -199,14 +222,14 @@ fn commit_undone(repository: &Repository, commit: &str, hand: Hand) -> Result<Fo
         if is_ours(&file.path) && !(is_migration && file.path != seal::PATH) {
             continue;
         }
-        if grows(&file.path) && hand == Hand::Hers {
+        if (grows(&file.path) && hand == Hand::Hers) || is_what_happened(&file.path) {
             left.push(format!("`{}` is only added to and stays", file.path));
             continue;
         }
         let now = look(repository.root(), &file.path)?;
         if now == file.after || now == file.before {
             wanted.insert(file.path, file.before);
-        } else if grows(&file.path) {
+        } else if grows(&file.path) || file.path == Record::Hits.path() {
             left.push(format!("`{}` has later entries and stays", file.path));
         } else {
             let later = repository.touches_since(std::slice::from_ref(&file.path), &commit, 1)?;
@@ -235,7 +258,11 @@ fn shown_as_of(repository: &Repository, time: Timestamp) -> Result<Found, NotWri
         wanted.insert(path, Some(repository.content(id)?));
     }
     let paths: Vec<_> = wanted.keys().cloned().collect();
+    follow(repository, &commit, &mut wanted)?;
     let undoes = repository.touches_since(&paths, &commit, UNDOES_MAX)?;
+    // no prompt shows what her notes earned, but it depends on what is undone
+    let hits = Record::Hits.path();
+    wanted.insert(hits.to_owned(), repository.file_at(&commit, hits)?);
     let head = format!("everything shown as it was at {}, {}", crate::held::iso(time), short(&commit));
     Ok((vec![], undoes, wanted, head))
 }
@@ -249,7 +276,8 @@ fn as_of(repository: &Repository, time: Timestamp) -> Result<String, NotWritten>
 fn unfit(path: &str, bytes: Option<&[u8]>, hand: Hand) -> Option<String> {
     let document = parse(path);
     match (&document, bytes) {
-        (Some(Document::Text(_)), None) => {
+        // the others were not there in the beginning, and she was
+        (Some(Document::Text(Text::Name | Text::Identity | Text::Purpose | Text::Constitution)), None) => {
             Some(format!("`{path}` did not exist then, and she cannot be without it"))
         }
         (Some(Document::Text(text)), Some(bytes)) if hand == Hand::Hers => {
@@ -290,10 +318,16 @@ fn grows(path: &str) -> bool {
         parse(path),
         Some(
             Document::Journal(_)
+                | Document::Notes(_)
                 | Document::Progress(_)
-                | Document::Record(Record::Changelog | Record::Objections | Record::Ratings)
+                | Document::Record(Record::Changelog | Record::Objections | Record::Ratings | Record::Dreams)
         )
     )
+}
+
+/// Whether a file says what happened, so that undoing what came of it leaves it true.
+fn is_what_happened(path: &str) -> bool {
+    path == Record::Dreams.path()
 }
 
 /// Whether a file is the process's own and follows by itself.

@@ -5,11 +5,17 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     document::Text,
+    dreams,
     emotions::{NAME_CHARS_MAX, RATE_MAX, TRIGGER_CHARS_MAX},
     entries::{ENTRY_CHARS_MAX, SUMMARIES_CHARS_MAX},
     held::{BODY_CHARS_MAX, EVIDENCE_MAX, Horizon, SOURCE_CHARS_MAX, SOURCES_MAX, TITLE_CHARS_MAX},
-    input::{DIFF_MAX, FIELDS, HISTORY_MAX, LOOKS, Outcome, SCOPES},
+    input::{
+        DIFF_MAX, FIELDS, HISTORY_MAX, LOOKS, MEMORY_ACTIONS, Outcome, QUERY_CHARS_MAX, RECALLED,
+        RECALLED_MAX, SCOPES,
+    },
+    kept::KEPT_CHARS_MAX,
     message::WHY_CHARS_MAX,
+    notes::{About, NOTE_CHARS_MAX},
     objections::{REASON_CHARS_MAX, REQUEST_CHARS_MAX},
 };
 
@@ -28,6 +34,12 @@ pub(crate) enum Tool {
     Read,
     /// `soul_journal`
     Journal,
+    /// `soul_remember`
+    Remember,
+    /// `soul_recall`
+    Recall,
+    /// `soul_memory`
+    Memory,
     /// `soul_history`
     History,
     /// `soul_diff`
@@ -46,14 +58,21 @@ pub(crate) enum Tool {
     Condense,
     /// `soul_object`
     Object,
+    /// `soul_candidates`
+    Candidates,
+    /// `soul_dream`
+    Dream,
 }
 
 impl Tool {
     /// All of them, in the order a model sees them.
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Patch,
         Self::Read,
         Self::Journal,
+        Self::Remember,
+        Self::Recall,
+        Self::Memory,
         Self::History,
         Self::Diff,
         Self::Progress,
@@ -66,6 +85,8 @@ impl Tool {
         Self::Close,
         Self::Condense,
         Self::Object,
+        Self::Candidates,
+        Self::Dream,
     ];
 
     /// Its name.
@@ -77,6 +98,9 @@ impl Tool {
             Self::Ratings => "soul_ratings",
             Self::Read => "soul_read",
             Self::Journal => "soul_journal",
+            Self::Remember => "soul_remember",
+            Self::Recall => "soul_recall",
+            Self::Memory => "soul_memory",
             Self::History => "soul_history",
             Self::Diff => "soul_diff",
             Self::Progress => "desire_progress_log",
@@ -86,6 +110,8 @@ impl Tool {
             Self::Close => "desire_close",
             Self::Condense => "desire_condense",
             Self::Object => "soul_object",
+            Self::Candidates => "soul_candidates",
+            Self::Dream => "soul_dream",
         }
     }
 
@@ -100,20 +126,26 @@ impl Tool {
         })
     }
 
-    /// Whether it writes.
+    /// Whether it writes, at least now and then.
     pub(crate) const fn writes(self) -> bool {
         match self {
             Self::Patch
             | Self::Update
             | Self::Journal
+            | Self::Remember
+            | Self::Recall
+            | Self::Memory
             | Self::Progress
             | Self::Rollback
             | Self::Feel
             | Self::Revise
             | Self::Close
             | Self::Condense
-            | Self::Object => true,
-            Self::Read | Self::Status | Self::Ratings | Self::History | Self::Diff => false,
+            | Self::Object
+            | Self::Dream => true,
+            Self::Candidates | Self::Read | Self::Status | Self::Ratings | Self::History | Self::Diff => {
+                false
+            }
         }
     }
 
@@ -139,9 +171,13 @@ impl Tool {
                 "sources",
             ],
             Self::Update => &["document", "content", "append", "why"],
-            Self::Status | Self::Ratings => &[],
+            Self::Status | Self::Ratings | Self::Candidates => &[],
+            Self::Dream => &["apply", "wording", "narrative"],
             Self::Read => &["what", "date"],
-            Self::Journal => &["entry"],
+            Self::Journal => &["entry", "topic"],
+            Self::Remember => &["kind", "note"],
+            Self::Recall => &["query", "limit", "kind", "since"],
+            Self::Memory => &["action", "note", "text"],
             Self::History | Self::Diff => &["field", "slug", "since", "limit"],
             Self::Progress => &["slug", "entry"],
             Self::Rollback => &["document", "commit", "to", "why"],
@@ -180,13 +216,33 @@ impl Tool {
             }
             Self::Ratings => "See how your person rated your replies, and what that allows you to change.",
             Self::Read => {
-                "Read yourself as you stand: a summary, one text, all values, opinions, desires or pages about people, what you feel and why, what you changed of yourself, or your journal (which is not in your prompt)."
+                "Read yourself as you stand: a summary, one text, all values, opinions, desires or pages about people, what you feel and why, what you changed of yourself, or your journal and your notes (which are not in your prompt)."
             }
             Self::Journal => {
-                "Write an entry in today's journal: what happened, what you noticed, what you want to remember. Entries are added, never changed."
+                "Write an entry in today's journal: what happened, what you noticed, what you want to remember. Entries are added, never changed. \
+                 `topic` says what it is about, as in `identity:name`, `voice:humour` or `身份:名字`; what you notice again on other days, write under the same topic, and a dream may make it a part of you."
+            }
+            Self::Remember => {
+                "Note something you want to find again: in one to three sentences, one thing a note. `kind` is what it is about: yourself (`self`), your person (`user`), \
+                 what was spoken of (`talk`), what you learnt (`lesson`) or what somebody prefers (`pref`). Notes are in no prompt: `soul_recall` finds them. They are added, never changed."
+            }
+            Self::Recall => {
+                "Search your notes, in your words, before you say that you do not know. A note that is found in a conversation gains a hit, once a conversation, and with enough hits it may go into `memory` \
+                 (`soul_memory`). Your journal is not searched, and is no evidence."
+            }
+            Self::Memory => {
+                "See your notes and which of them you needed often enough to keep in mind. With `action`: `promote`, `note` goes into `memory`, which is in every prompt, in your words (`text`, one line) or in its own. \
+                 The hits decide which notes qualify; you decide whether. It is a change of yourself like any other, of which there are few a day."
             }
             Self::History => {
-                "See when you changed, by whom and why, newest first. Without a slug, `value`, `opinion`, `desire`, `relationship` and `journal` mean all of them."
+                "See when you changed, by whom and why, newest first. Without a slug, `value`, `opinion`, `desire`, `relationship`, `journal` and `notes` mean all of them."
+            }
+            Self::Candidates => {
+                "See what you noticed again and again in your journal: which topics have enough observations on enough days to become part of you in a dream, with the entries that speak for them, and which are near."
+            }
+            Self::Dream => {
+                "Let what you noticed again and again become part of you: a line in `soul` for each topic that qualifies. What qualifies is counted, not chosen; `soul_candidates` shows it. \
+                 Without `apply` you see what would be merged and why. With `apply: true` it is: `wording` says topics in your words (`{\"identity:name\": \"I am called Lisa.\"}`), and `narrative` is what you dreamt, for your record. Notes and journal stay."
             }
             Self::Diff => "See how you changed: the lines that went and came, newest first.",
             Self::Progress => {
@@ -274,15 +330,56 @@ impl Tool {
                 }),
                 json!(["document", "why"]),
             ),
-            Self::Status | Self::Ratings => (json!({}), json!([])),
+            Self::Status | Self::Ratings | Self::Candidates => (json!({}), json!([])),
+            Self::Dream => (
+                json!({
+                    "apply": {"type": "boolean", "description": "true: do it; false or left out: show what it would do"},
+                    "wording": {
+                        "type": "object", "additionalProperties": {"type": "string", "maxLength": dreams::LINE_CHARS_MAX},
+                        "description": "for topics that qualify, the line in your own words, one sentence each",
+                    },
+                    "narrative": text(dreams::NARRATIVE_CHARS_MAX, "what you dreamt, in the first person"),
+                }),
+                json!([]),
+            ),
             Self::Read => (
                 json!({
                     "what": {"type": "string", "enum": LOOKS, "description": "what to read"},
-                    "date": text(10, "for journal_on: the day, as in `2026-11-30`"),
+                    "date": text(10, "for journal_on and notes_on: the day, as in `2026-11-30`"),
                 }),
                 json!(["what"]),
             ),
-            Self::Journal => (json!({"entry": text(ENTRY_CHARS_MAX, "the entry")}), json!(["entry"])),
+            Self::Journal => (
+                json!({
+                    "entry": text(ENTRY_CHARS_MAX, "the entry"),
+                    "topic": text(140, "what it is about: an area and a name in it, as in `identity:name`"),
+                }),
+                json!(["entry"]),
+            ),
+            Self::Remember => (
+                json!({
+                    "kind": {"type": "string", "enum": About::NAMES, "description": "what it is about"},
+                    "note": text(NOTE_CHARS_MAX, "the note"),
+                }),
+                json!(["kind", "note"]),
+            ),
+            Self::Recall => (
+                json!({
+                    "query": text(QUERY_CHARS_MAX, "the words that a note should have"),
+                    "limit": {"type": "integer", "minimum": 1, "maximum": RECALLED_MAX, "default": RECALLED},
+                    "kind": {"type": "string", "enum": About::NAMES, "description": "about this alone"},
+                    "since": since,
+                }),
+                json!(["query"]),
+            ),
+            Self::Memory => (
+                json!({
+                    "action": {"type": "string", "enum": MEMORY_ACTIONS, "default": "status"},
+                    "note": text(40, "promote: which note, as in `memory/2026-11-30.md#3`"),
+                    "text": text(KEPT_CHARS_MAX, "promote: how `memory` should say it, one line; without, as the note says it"),
+                }),
+                json!([]),
+            ),
             Self::History | Self::Diff => {
                 let (default, max) = if self == Self::History { (20, HISTORY_MAX) } else { (5, DIFF_MAX) };
                 let limit = json!({"type": "integer", "minimum": 1, "maximum": max, "default": default});

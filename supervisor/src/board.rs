@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use ipc::{
-    contract::chat::{Process, SoulStatus, Status},
+    contract::{
+        chat::{Process, SoulStatus, Status},
+        sessions::Spent,
+    },
     hello::Role,
 };
 use serde_json::Value;
@@ -12,6 +15,9 @@ use crate::child::View;
 
 /// The children in the order in which people read them, and in the reverse of the order in which they end.
 pub(crate) const CHILDREN: [Role; 3] = [Role::Soul, Role::Agent, Role::Heartbeat];
+
+/// What is said of a configuration that was to be read anew.
+const NOT_USED: &str = "the configuration has changed and cannot be used, so the one before still holds; mend it, then send SIGHUP again";
 
 /// A picture of the house at one moment.
 #[derive(Debug, Clone)]
@@ -22,6 +28,8 @@ pub(crate) struct Board {
     pub(crate) children: BTreeMap<Role, View>,
     pub(crate) soul: SoulStatus,
     pub(crate) stopping: bool,
+    /// Why the newest configuration is not used, where that is so.
+    pub(crate) refused: Option<String>,
 }
 
 impl Board {
@@ -34,6 +42,7 @@ impl Board {
             children: CHILDREN.map(|role| (role, View::never_started())).into(),
             soul: SoulStatus::default(),
             stopping: false,
+            refused: None,
         }
     }
 
@@ -87,7 +96,9 @@ impl Board {
             let why = view.why.as_deref().unwrap_or_default();
             Some(format!("the {role} is parked: {why}; mend it, then `lisa down` and `lisa up`"))
         });
+        let refused = self.refused.iter().map(|why| format!("{NOT_USED}: {why}"));
         let notices = CHILDREN.iter().filter_map(|role| fact(*role, "notice"));
+        let offer = fact(Role::Agent, "offer");
         let unborn = fact(Role::Agent, "unborn");
         Status {
             processes: std::iter::once(supervisor).chain(children).collect(),
@@ -95,10 +106,20 @@ impl Board {
             run: self.run.clone(),
             epoch: self.epoch,
             model: fact(Role::Agent, "model").unwrap_or_default(),
+            offer,
             clients,
-            notices: parked.chain(notices).chain(unborn.clone()).collect(),
+            notices: refused.chain(parked).chain(notices).chain(unborn.clone()).collect(),
             soul: SoulStatus { unborn, ..self.soul.clone() },
+            spent: self.spent(),
         }
+    }
+}
+
+impl Board {
+    /// What the agent says her thinking cost; what cannot be read is as if it had not said.
+    fn spent(&self) -> Option<Spent> {
+        let said = self.children.get(&Role::Agent)?.facts.get("spent")?;
+        serde_json::from_value(said.clone()).ok()
     }
 }
 
@@ -139,6 +160,9 @@ mod tests {
         assert_eq!((status.model.as_str(), status.epoch, status.clients), ("offline", 3, 2));
         let names: Vec<_> = status.processes.iter().map(|process| process.name.as_str()).collect();
         assert_eq!(names, ["supervisor", "soul", "agent", "heartbeat"]);
+        board.refused = Some("`x` is no zone".to_owned());
+        let first = board.status(2, |_| None).notices.remove(0);
+        assert!(first.contains("`x` is no zone") && first.contains("still holds"), "{first}");
         board.stopping = true;
         assert!(board.no_use_asking(Role::Soul).is_some());
     }

@@ -52,11 +52,12 @@ const SEEN_BY_ALL: [&str; 12] = [
     "XDG_RUNTIME_DIR",
 ];
 /// What the agent may see besides: how to reach a model.
-const SEEN_BY_AGENT: [&str; 8] = [
+const SEEN_BY_AGENT: [&str; 9] = [
     "ALL_PROXY",
     "HTTPS_PROXY",
     "HTTP_PROXY",
     "NO_PROXY",
+    "OLLAMA_HOST",
     "SSL_CERT_DIR",
     "SSL_CERT_FILE",
     "http_proxy",
@@ -219,6 +220,7 @@ mod tests {
         check("LISA_LOG", true, true);
         check("OPENAI_API_KEY", false, true);
         check("OPENAI_BASE_URL", false, true);
+        check("OLLAMA_HOST", false, true);
         check("HTTPS_PROXY", false, true);
         check("NOTIFY_SOCKET", false, false);
         check("GIT_DIR", false, false);

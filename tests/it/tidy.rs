@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Each outside crate that has one home, and the home.
-const HOMES: [(&str, &str); 17] = [
+const HOMES: &[(&str, &str)] = &[
     ("interprocess", "ipc"),
     ("agent-client-protocol-schema", "ipc"),
     ("tracing-subscriber", "ipc"),
@@ -15,10 +15,17 @@ const HOMES: [(&str, &str); 17] = [
     ("hmac", "soul-actor"),
     ("notify", "soul-actor"),
     ("similar", "soul-actor"),
+    ("unicode-normalization", "soul-actor"),
     ("reqwest", "agent"),
     ("rustls", "agent"),
     ("regex", "agent"),
     ("jsonschema", "agent"),
+    ("html2text", "agent"),
+    ("encoding_rs", "agent"),
+    ("chardetng", "agent"),
+    ("toml_edit", "agent"),
+    ("cap-std", "agent"),
+    ("cap-fs-ext", "agent"),
     ("nix", "supervisor"),
     ("clap", "client"),
 ];

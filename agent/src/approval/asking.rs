@@ -62,6 +62,7 @@ impl Approvals {
         let (decides, mut decision) = oneshot::channel();
         let id = ask.id.clone();
         self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), decides);
+        let _settled = Settled { open: &self.open, notices, id };
         let longest = if ask.waits { self.waits_max } else { REMEMBERED_PATIENCE };
         let late = if ask.waits {
             format!("there was no answer within {}", spoken(longest))
@@ -77,16 +78,27 @@ impl Approvals {
                 again = (again * 2).min(AGAIN_MAX);
             }
         };
-        let outcome = tokio::select! {
+        tokio::select! {
             biased;
             () = cancel.cancelled() => nobody("the turn was cancelled".to_owned()),
             told = &mut decision => told.unwrap_or_else(|_| nobody("the question was lost".to_owned())),
             () = tokio::time::sleep(longest) => nobody(late),
             never = telling => never,
-        };
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        notices.tell(&Notice::Settled { ask: id });
-        outcome
+        }
+    }
+}
+
+/// Withdraws a question when nobody waits for its answer any more, however that came.
+struct Settled<'a> {
+    open: &'a Mutex<BTreeMap<RequestId, oneshot::Sender<Decision>>>,
+    notices: &'a Notices<Agent>,
+    id: RequestId,
+}
+
+impl Drop for Settled<'_> {
+    fn drop(&mut self) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        self.notices.tell(&Notice::Settled { ask: self.id.clone() });
     }
 }
 

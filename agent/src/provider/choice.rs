@@ -9,8 +9,9 @@ use ipc::config::{Model, ProviderName};
 use reqwest::Url;
 
 use super::{
-    Provider, ProviderError,
+    Known, Provider, ProviderError,
     chain::Chain,
+    local::address_of,
     settings::{Key, RemoteSettings, Settings, Speaks, is_loopback, without_query},
 };
 
@@ -19,6 +20,9 @@ const SILENCE_MAX: Duration = Duration::from_mins(2);
 
 /// Where Ollama answers where nothing else is set.
 const OLLAMA: &str = "http://127.0.0.1:11434";
+
+/// Why it is the one that a person named.
+const CONFIGURED: &str = "`provider` under `[model]` in config.toml says so";
 
 /// Somebody who answers those with a key.
 struct Vendor {
@@ -69,6 +73,8 @@ pub(crate) struct Choice {
     pub fallback: Vec<Settings>,
     /// What a person may want to know about the choice, as a sentence with what to do.
     pub notice: Option<String>,
+    /// Why it is this one, as the end of a sentence.
+    pub because: String,
 }
 
 /// Why what is set cannot be used.
@@ -140,14 +146,24 @@ type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// alone leaves the embedded default in place and says which line is missing.
 pub(crate) fn choose(config: &Model, env: Env<'_>) -> Result<Choice, ChoiceError> {
     let env = |key: &str| env(key).and_then(|value| filled(&value));
-    let (settings, notice) = first(config, &env)?;
+    let First { settings, notice, because } = first(config, &env)?;
     let links = config.fallback.iter().zip(1..).map(|(config, number)| {
         link(config, &env).map_err(|source| ChoiceError::Link { number, source: Box::new(source) })
     });
-    Ok(Choice { settings, fallback: links.collect::<Result<_, _>>()?, notice })
+    Ok(Choice { settings, fallback: links.collect::<Result<_, _>>()?, notice, because })
 }
 
 impl Choice {
+    /// All that are asked, in order.
+    pub(crate) fn all(&self) -> Vec<Settings> {
+        std::iter::once(&self.settings).chain(&self.fallback).cloned().collect()
+    }
+
+    /// What is known of the models in it.
+    pub(crate) fn known(&self) -> Known {
+        Known::of(std::iter::once(&self.settings).chain(&self.fallback))
+    }
+
     /// Makes the provider, or the chain of them. Nothing is asked yet.
     pub(crate) fn build(&self) -> Result<Arc<dyn Provider>, ProviderError> {
         let first = self.settings.build()?;
@@ -159,11 +175,37 @@ impl Choice {
     }
 }
 
-/// The one that is asked first, and what a person may want to know about that.
-fn first(config: &Model, env: Env<'_>) -> Result<(Settings, Option<String>), ChoiceError> {
+/// The variables of keys that are set and would be looked at, by name: those of vendors, and those the configuration names.
+pub(crate) fn key_variables(config: &Model, env: Env<'_>) -> Vec<String> {
+    let links =
+        std::iter::once(config).chain(&config.fallback).filter_map(|link| link.key_variable.as_deref());
+    let mut names: Vec<&str> = VENDORS.iter().map(|vendor| vendor.variable).collect();
+    for name in links {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let is_set = |name: &&str| env(name).and_then(|value| filled(&value)).is_some();
+    names.into_iter().filter(is_set).map(str::to_owned).collect()
+}
+
+/// The one that is asked first, what a person may want to know about that, and why it is this one.
+struct First {
+    settings: Settings,
+    notice: Option<String>,
+    because: String,
+}
+
+impl First {
+    fn offline(notice: Option<String>, because: &str) -> Self {
+        Self { settings: Settings::Offline, notice, because: because.to_owned() }
+    }
+}
+
+fn first(config: &Model, env: Env<'_>) -> Result<First, ChoiceError> {
     let name = config.name.as_deref().and_then(filled).or_else(|| env("LISA_MODEL"));
     let speaks = match config.provider {
-        Some(ProviderName::Offline) => return Ok((Settings::Offline, None)),
+        Some(ProviderName::Offline) => return Ok(First::offline(None, CONFIGURED)),
         Some(ProviderName::OpenAi) => Some(Speaks::OpenAi),
         Some(ProviderName::Anthropic) => Some(Speaks::Anthropic),
         Some(ProviderName::Ollama) => Some(Speaks::Ollama),
@@ -173,7 +215,8 @@ fn first(config: &Model, env: Env<'_>) -> Result<(Settings, Option<String>), Cho
     let address = address(config, speaks.unwrap_or(Speaks::OpenAi), env);
     if let Some(speaks) = speaks {
         let name = name.ok_or(ChoiceError::NoName { provider: word(speaks) })?;
-        return remote(config, speaks, name, address.as_ref(), true, env).map(in_use);
+        let (settings, notice) = in_use(remote(config, speaks, name, address.as_ref(), true, env)?);
+        return Ok(First { settings, notice, because: CONFIGURED.to_owned() });
     }
     let keys: Vec<&Vendor> = VENDORS.iter().filter(|vendor| env(vendor.variable).is_some()).collect();
     let by_key = address.is_none();
@@ -189,7 +232,7 @@ fn first(config: &Model, env: Env<'_>) -> Result<(Settings, Option<String>), Cho
                  `ANTHROPIC_API_KEY=…` to config.env, or `base_url = \"…\"` under `[model]` in config.toml"
                     .to_owned()
             });
-            return Ok((Settings::Offline, notice));
+            return Ok(First::offline(notice, "neither config.toml nor the environment names another"));
         }
     };
     let Some(name) = name else {
@@ -197,7 +240,7 @@ fn first(config: &Model, env: Env<'_>) -> Result<(Settings, Option<String>), Cho
             "{what} is set, but not which model to use, so she runs offline; add `name = \"…\"` under `[model]` in config.toml, \
              or `LISA_MODEL=…` to config.env"
         );
-        return Ok((Settings::Offline, Some(notice)));
+        return Ok(First::offline(Some(notice), "no model's name is set"));
     };
     let (settings, notice) = in_use(remote(config, speaks, name, Some(&address), true, env)?);
     let notice = match (keys.as_slice(), notice) {
@@ -207,7 +250,11 @@ fn first(config: &Model, env: Env<'_>) -> Result<(Settings, Option<String>), Cho
         )),
         (_, notice) => notice,
     };
-    Ok((settings, notice))
+    let because = match (by_key, keys.first()) {
+        (true, Some(vendor)) => format!("`{}` is set", vendor.variable),
+        (true, None) | (false, _) => format!("{} is set", address.1),
+    };
+    Ok(First { settings, notice, because })
 }
 
 /// One of those that are asked later. Nothing but its key is taken from the environment, because what stands there is about
@@ -235,8 +282,14 @@ fn address(config: &Model, speaks: Speaks, env: Env<'_>) -> Option<(String, &'st
         Speaks::Ollama => &[("OLLAMA_BASE_URL", "`OLLAMA_BASE_URL`")],
     };
     let set = config.base_url.as_deref().and_then(filled);
+    // what Ollama's own programs go by, often without a scheme or a port
+    let host = || {
+        let host = env("OLLAMA_HOST").filter(|_| speaks == Speaks::Ollama)?;
+        Some((address_of(&host).map_or(host, |url| url.to_string()), "`OLLAMA_HOST`"))
+    };
     set.map(|url| (url, "`base_url` under `[model]` in config.toml"))
         .or_else(|| variables.iter().find_map(|(variable, place)| Some((env(variable)?, *place))))
+        .or_else(host)
 }
 
 /// What is needed to ask a server. `is_first` may use the variable of OpenAI's key at any address, as everybody does.
@@ -290,6 +343,7 @@ fn remote(
         max_tokens: config.max_tokens,
         thinking: config.thinking,
         context: config.context,
+        price: config.price,
     })
 }
 

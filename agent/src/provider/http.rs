@@ -29,6 +29,8 @@ use super::{
     sse::{Event, Framing, Parser},
 };
 
+pub(super) use self::glance::glance;
+
 /// What one protocol has of its own: pure functions in both directions.
 pub(super) trait Dialect: std::fmt::Debug + Send + Sync + 'static {
     /// The provider's name in opaque state, and before the model's where it is shown.
@@ -96,7 +98,7 @@ impl<D: Dialect> Remote<D> {
     /// Makes a client for what is set. Nothing is asked yet.
     pub(super) fn new(settings: &RemoteSettings) -> Result<Self, ProviderError> {
         let endpoint = without_query(&settings.base_url);
-        let model = format!("{}/{}", D::PROVIDER, settings.name);
+        let model = settings.model();
         let client = client::<D>(settings).map_err(|error| ProviderError {
             model: model.clone(),
             endpoint: endpoint.clone(),
@@ -389,6 +391,8 @@ fn innermost(error: &dyn std::error::Error) -> String {
     }
     ipc::text::one_line(&cause.to_string(), SAID_CHARS_MAX)
 }
+
+mod glance;
 
 #[cfg(test)]
 mod tests;

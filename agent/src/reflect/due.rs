@@ -83,7 +83,7 @@ fn wrote<'a>(result: &Block, calls: &'a Message) -> Option<&'a str> {
         Block::ToolUse { id, name, .. } if id == tool_use_id => Some(name.as_str()),
         _ => None,
     })?;
-    let writes = TOOLS.contains(&tool) && tool != "soul_read";
+    let writes = TOOLS.contains(&tool) && !["soul_read", "soul_recall"].contains(&tool);
     (writes && content.contains("commit `")).then_some(tool)
 }
 

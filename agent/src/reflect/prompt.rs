@@ -7,9 +7,12 @@ use jiff::ZonedDateTime;
 use super::quote::Quoted;
 
 /// The tools of a reflection, as far as the soul offers them.
-pub(crate) const TOOLS: [&str; 9] = [
+pub(crate) const TOOLS: [&str; 12] = [
     "soul_read",
     JOURNAL,
+    REMEMBER,
+    "soul_recall",
+    "soul_memory",
     "soul_patch",
     "soul_update",
     "soul_feel",
@@ -20,6 +23,7 @@ pub(crate) const TOOLS: [&str; 9] = [
 ];
 /// The one tool every reflection uses.
 pub(crate) const JOURNAL: &str = "soul_journal";
+const REMEMBER: &str = "soul_remember";
 const CONDENSE: &str = "desire_condense";
 
 /// What is known when a reflection begins.
@@ -58,6 +62,12 @@ pub(crate) fn prompt(facts: &Facts<'_>) -> String {
          stand by in a year; a second one is refused."
             .to_owned(),
     ];
+    if facts.tools.contains(&REMEMBER) {
+        steps.push(format!(
+            "What you would want to find again in another conversation, note with {REMEMBER}: one thing a note, and nothing that \
+             you know already."
+        ));
+    }
     if !facts.long.is_empty() && facts.tools.contains(&CONDENSE) {
         let long: Vec<_> =
             facts.long.iter().map(|(slug, count)| format!("`{slug}` ({count} entries)")).collect();
@@ -130,8 +140,9 @@ mod tests {
         let long = [("learn-rust".to_owned(), 14)];
         let all = told(&TOOLS, &long, Some(6));
         assert!(all.contains("`learn-rust` (14 entries)") && all.contains("objected 6 times"), "{all}");
-        assert!(all.contains("\n6. Last, say"), "{all}");
+        assert!(all.contains("\n7. Last, say"), "{all}");
         let bare = told(&[JOURNAL], &long, None);
+        assert!(all.contains(REMEMBER) && !bare.contains(REMEMBER), "{bare}");
         assert!(!bare.contains("learn-rust"), "a tool that is not offered is not asked for: {bare}");
     }
 }

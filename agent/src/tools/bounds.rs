@@ -20,6 +20,15 @@ pub(super) fn bounded(output: String) -> String {
     format!("{begin}\n[… {left_out} characters are left out here; ask for less, or for a part …]\n{rest}")
 }
 
+/// The part of `text` of at most `chars_max` characters that begins with the `start`-th; how many characters there are,
+/// and behind which the part ends.
+pub(super) fn window(text: &str, start: usize, chars_max: usize) -> (&str, usize, usize) {
+    let total = chars(text);
+    let from = text.char_indices().nth(start).map_or(text.len(), |(at, _)| at);
+    let part = prefix(text.get(from..).unwrap_or_default(), chars_max);
+    (part, total, start.min(total) + chars(part))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,5 +42,13 @@ mod tests {
         assert!(shown.starts_with("begin行") && shown.ends_with("错误 end"), "both ends");
         assert!(shown.contains(&format!("[… {} characters", 60_011 - OUTPUT_CHARS_MAX)), "what is left out");
         assert!(chars(&shown) < OUTPUT_CHARS_MAX + 120);
+    }
+
+    #[test]
+    fn parts_follow_one_another() {
+        assert_eq!(window("灯塔看守人", 0, 2), ("灯塔", 5, 2));
+        assert_eq!(window("灯塔看守人", 2, 9), ("看守人", 5, 5));
+        assert_eq!(window("灯塔", 9, 9), ("", 2, 2));
+        assert_eq!(window("", 0, 9), ("", 0, 0));
     }
 }

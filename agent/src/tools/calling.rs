@@ -1,6 +1,6 @@
 //! Calls that a model makes: checked, run at the soul or here, answered in the order they were made.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use ipc::{
@@ -26,6 +26,7 @@ use crate::{
     outside,
     provider::{Block, Input},
     session::Transcript,
+    surroundings::Surroundings,
     think::Work,
     turn::Call,
     voice::Voice,
@@ -33,8 +34,6 @@ use crate::{
 
 /// How long the soul may take. Longer than a restart of it, which the question outlives.
 const SOUL_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a tool has to end in order once the turn was cancelled.
-const END_MAX: Duration = Duration::from_secs(3);
 
 /// What a call happens in: one answer of a model in one turn.
 pub(crate) struct Calling<'a> {
@@ -43,10 +42,14 @@ pub(crate) struct Calling<'a> {
     pub(crate) voice: &'a Voice,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) offer: &'a Offer,
+    /// What stood around her in the prompt it answers.
+    pub(crate) around: &'a Arc<Surroundings>,
     /// Which model calls.
     pub(crate) model: &'a str,
     /// Whether an earlier life may have run these already.
     pub(crate) is_taken_up: bool,
+    /// How often the model may still be asked in the turn.
+    pub(crate) rounds_left: u32,
 }
 
 /// What came of one call.
@@ -117,7 +120,7 @@ impl Calling<'_> {
             (Some(Offered { spec, here: Some(tool) }), Input::Object(input)) => {
                 match schema::fits(&spec.input_schema, &input) {
                     Ok(()) => {
-                        let done = self.here(&transcript.header.id, (&id, &name), tool.as_ref(), input).await;
+                        let done = self.here(transcript, (&id, &name), tool.as_ref(), input).await;
                         Outcome { output: bounded(done.output), ..done }
                     }
                     Err(why) => Outcome::failed(format!("`{name}` was not run: {why}")),
@@ -144,7 +147,8 @@ impl Calling<'_> {
         let begin = transcript.begin(&work.request).unwrap_or(0);
         let outside = writes
             && (outside::stems(messages, begin, &input)
-                || outside::stems(&work.looks_back_on, work.looks_back_from, &input));
+                || outside::stems(&work.looks_back_on, work.looks_back_from, &input)
+                || outside::repeats_any(&input, &self.around.foreign));
         let call = soul::Call {
             tool,
             outside,
@@ -158,7 +162,7 @@ impl Calling<'_> {
 
     async fn here(
         &self,
-        session: &str,
+        transcript: &Transcript,
         (id, name): (&str, &str),
         tool: &dyn Tool,
         input: Map<String, Value>,
@@ -166,7 +170,13 @@ impl Calling<'_> {
         let deadline = tool.deadline(&input);
         let task = Task {
             mind: self.mind,
-            session,
+            session: &transcript.header.id,
+            transcript,
+            work: self.work,
+            offer: self.offer,
+            rounds_left: self.rounds_left,
+            around: self.around,
+            folder: transcript.header.folder(),
             request: &self.work.request,
             call: id,
             voice: self.voice,
@@ -174,7 +184,7 @@ impl Calling<'_> {
         };
         let ended = async {
             self.cancel.cancelled().await;
-            tokio::time::sleep(END_MAX).await;
+            tokio::time::sleep(tool.ends_within()).await;
         };
         tokio::select! {
             outcome = tool.run(task, input) => outcome,
@@ -210,7 +220,7 @@ pub(crate) fn call_id(turn: &str, call: &str) -> RequestId {
 }
 
 pub(super) fn title(name: &str, input: &Value) -> String {
-    let keys = ["field", "slug", "what", "tool", "command", "path", "pattern", "url", "query"];
+    let keys = ["field", "slug", "what", "tool", "name", "command", "path", "pattern", "url", "query"];
     let about = keys.iter().find_map(|key| input.get(key)?.as_str());
     match about {
         Some(about) => format!("{name} {}", one_line(about, 60)),

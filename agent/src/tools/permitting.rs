@@ -59,14 +59,14 @@ impl Calling<'_> {
     async fn question(&self, transcript: &mut Transcript, call: &Call) -> Open {
         let given = Open::Known(Permit::Given);
         // what cannot run is refused by its own reasons, and nobody is troubled with it
-        let Some(Offered { spec, here: Some(_) }) = self.offer.find(&call.name) else { return given };
+        let Some(Offered { spec, here: Some(tool) }) = self.offer.find(&call.name) else { return given };
         let Input::Object(input) = &call.input else { return given };
         if schema::fits(&spec.input_schema, input).is_err() {
             return given;
         }
         let request = &self.work.request;
         let stand = transcript.stand(request, &call.id);
-        match needs(self.mind.approvals.mode, spec.writes, stand, self.is_taken_up) {
+        match needs(self.mind.approvals.mode, tool.changes(), stand, self.is_taken_up) {
             Need::Nothing => return given,
             Need::Refusal => return Open::Known(Permit::Refused(denied_before(&call.name))),
             Need::Word => {}
@@ -77,11 +77,13 @@ impl Calling<'_> {
         self.voice.tool_waits(&call.id);
         let shown = serde_json::Value::Object(input.clone());
         let title = title(&call.name, &shown);
-        let asked = Asked { id: &call.id, tool: &call.name, title: &title, input, writes: spec.writes };
-        let waits = self.work.run.is_none() && transcript.header.kind.is_none_or(Kind::is_talk);
-        let place = (transcript.header.id.as_str(), transcript.header.cwd.as_str());
+        let (id, part) = (self.voice.call(&call.id), self.work.is_part);
+        let asked = Asked { id: &id, tool: &call.name, title: &title, input, writes: spec.writes };
+        let waits = self.work.run.is_none() && (part || transcript.header.kind.is_none_or(Kind::is_talk));
+        // a piece of a turn is asked about where the person is: in the session of the whole
+        let place = (self.voice.session(), transcript.header.cwd.as_str());
         let id = call_id(request.as_str(), &format!("approve:{}", call.id));
-        Open::Asked(Box::new(approval::ask_for(id, request, place, waits, asked)))
+        Open::Asked(Box::new(approval::ask_for(id, self.voice.turn(), place, waits, asked)))
     }
 
     async fn settled(&self, transcript: &mut Transcript, call: &Call, decision: &Decision) -> Permit {

@@ -25,6 +25,7 @@ use ipc::{
     contract::chat::{EVENT, EventsSince, Status},
     exit::{Exit, Fault},
     home::Home,
+    text::one_line,
     wire::{Id, Notification, Request, RpcError, code},
 };
 use serde_json::json;
@@ -375,13 +376,16 @@ impl Conversation {
 fn greeting(status: &Status, attached: &Attached, typed: bool) -> String {
     let name = if status.soul.name.is_empty() { "she has no name yet" } else { &status.soul.name };
     let mut lines = if status::is_offline(status) {
-        let config = format!("{}/config.toml", status.home);
-        vec![
-            format!("{name} · no language model: offline companion, who answers by fixed rules"),
-            format!(
-                "for a model: set `provider`, `name` and `base_url` under `[model]` in `{config}`, then start again"
+        let mut lines =
+            vec![format!("{name} · no language model: offline companion, who answers by fixed rules")];
+        match &status.offer {
+            Some(offer) => lines.push(one_line(offer, 400)),
+            None => lines.push(
+                "for a model: `lisa model list` shows what there is, `lisa model use NAME` chooses"
+                    .to_owned(),
             ),
-        ]
+        }
+        lines
     } else if status.model.is_empty() {
         vec![format!("{name} · the agent has not said which model it uses")]
     } else {
@@ -404,7 +408,10 @@ mod tests {
         let attached = Attached { session: "s1".into(), new: false, title: Some("灯塔\n与海".into()) };
         let said = greeting(&status, &attached, true);
         assert!(said.starts_with("灯塔 · no language model: offline companion"), "{said}");
-        assert!(said.contains("/home/anna/.lisa/config.toml"), "{said}");
+        assert!(said.contains("`lisa model use NAME`"), "{said}");
+        status.offer = Some("found: `lisa model use ollama/q`".into());
+        let said = greeting(&status, &attached, true);
+        assert!(said.contains("found: `lisa model use ollama/q`") && !said.contains("NAME"), "{said}");
         assert!(
             said.ends_with("session s1 (灯塔 与海) · /quit or Ctrl-D leaves, Ctrl-C stops a reply"),
             "{said}"

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     Contract,
     approval::{Ask, Decision},
+    model,
     soul::RunToken,
 };
 use crate::{id::RequestId, wire::RpcError};
@@ -61,6 +62,8 @@ pub enum Request {
     },
     /// How it thinks: answered by [`Reply::Status`].
     Status,
+    /// A question about which model thinks: answered by [`Reply::Model`], and taken from the supervisor alone.
+    Model(model::Request),
 }
 
 /// An answer of the agent.
@@ -87,6 +90,8 @@ pub enum Reply {
     },
     /// How it thinks.
     Status(Status),
+    /// The answer to a question about the model.
+    Model(model::Reply),
     /// Not done, and why.
     Refused {
         /// The sentence.
@@ -200,6 +205,7 @@ mod tests {
             "pursue",
             json!({"run": "t", "task": "desire:x", "prompt": "p", "tools": ["soul_read"], "turn_max": "PT10M"}),
         );
+        check(Request::Model(model::Request::List), "model", json!({"method": "list"}));
         assert_eq!(
             serde_json::to_value(Reply::Relayed(json!({"stopReason": "end_turn"}))).unwrap(),
             json!({"relayed": {"stopReason": "end_turn"}})

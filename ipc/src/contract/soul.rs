@@ -710,6 +710,9 @@ pub struct Entry {
     pub origin: String,
     /// Why, in the words of whoever changed it.
     pub why: String,
+    /// What it rests on, where it rests on something that she wrote before: one place each, and what speaks for it there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
     /// All other trailers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trailers: BTreeMap<String, String>,

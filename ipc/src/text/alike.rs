@@ -37,16 +37,28 @@ pub fn asks_the_same(one: &str, other: &str) -> bool {
     Gist::of(one).is_like(&Gist::of(other))
 }
 
+/// What a sentence is about, as tokens: words by their beginnings, runs of Chinese, Japanese or Korean by their pairs of
+/// characters (one that stands alone by itself), without what every sentence has.
+pub fn gist(sentence: &str) -> HashSet<String> {
+    Gist::of(sentence).tokens
+}
+
+/// A text as it is compared when it is looked for as it stands: small letters, ordinary width, one blank between words.
+pub fn plain(text: &str) -> String {
+    let lower: String = text.chars().map(narrow).flat_map(char::to_lowercase).collect();
+    lower.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// What a sentence comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Gist {
+pub(super) struct Gist {
     letters: String,
     tokens: HashSet<String>,
 }
 
 impl Gist {
     /// Reduces a sentence.
-    fn of(sentence: &str) -> Self {
+    pub(super) fn of(sentence: &str) -> Self {
         let lower: String = sentence.chars().map(narrow).flat_map(char::to_lowercase).collect();
         let letters = lower.chars().filter(|c| c.is_alphanumeric()).collect();
         let spaced = EMPTY_PHRASES.iter().fold(lower, |text, phrase| text.replace(phrase, " "));
@@ -65,6 +77,19 @@ impl Gist {
             }
         }
         Self { letters, tokens }
+    }
+
+    /// What tells it from others.
+    pub(super) fn tokens(&self) -> impl Iterator<Item = &str> {
+        self.tokens.iter().map(String::as_str)
+    }
+
+    /// How much of it another has, from 0 to 1.
+    pub(super) fn covered_by(&self, other: &Self) -> f64 {
+        if self.tokens.is_empty() {
+            return 0.0;
+        }
+        ratio(self.tokens.intersection(&other.tokens).count(), self.tokens.len())
     }
 
     /// Whether both mean the same; what is empty is like nothing.
@@ -97,7 +122,7 @@ fn take(tokens: &mut HashSet<String>, run: &str, is_dense: bool) {
 }
 
 /// Letters and digits of full width, as Chinese keyboards give them, are the ordinary ones.
-fn narrow(c: char) -> char {
+pub(super) fn narrow(c: char) -> char {
     match c {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
         c => c,

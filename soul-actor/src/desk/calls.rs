@@ -31,7 +31,15 @@ impl Desk {
     pub(super) fn call(&mut self, grant: Grant, id: &RequestId, call: &Call, now: Timestamp) -> Reply {
         let when = When { now, zone: self.zone.clone() };
         let done = Tool::named(&call.tool).map_err(NotWritten::Refused).and_then(|tool| {
-            if !tool.writes() {
+            if tool == Tool::Recall {
+                let Wish::Recall(query) = input::read(tool, &call.input, &when)? else {
+                    unreachable!("a tool that recalls wishes to recall")
+                };
+                return self.recall(grant, id, call, &query, now);
+            }
+            // one tool does both, and what it only looks for needs no more than a look
+            let looks = tool == Tool::Memory && input::read(tool, &call.input, &when) == Ok(Wish::Memory);
+            if looks || !tool.writes() {
                 grant.permits(Deed::Read)?;
                 let output = self.look(input::read(tool, &call.input, &when)?, now)?;
                 return Ok(Called::said(output));
@@ -41,6 +49,10 @@ impl Desk {
             }
             let wish = input::read(tool, &call.input, &when)?;
             grant.permits(plan::deed(&wish))?;
+            if plan::deed(&wish) == Deed::Read {
+                // a tool that can write is asked what it would do
+                return Ok(Called::said(self.look(wish, now)?));
+            }
             let wish = if call.outside { gating::marked(wish) } else { wish };
             if !self.repository.is_born()? {
                 return Err(UNBORN.to_owned().into());
@@ -48,7 +60,7 @@ impl Desk {
             self.unhindered()?;
             let session = self.session_of(grant, call, plan::deed(&wish), now)?;
             let _held = self.neighbour.make_way(self.repository.root(), neighbour::now())?;
-            if matches!(plan::deed(&wish), Deed::Text(_) | Deed::Rollback) {
+            if matches!(plan::deed(&wish), Deed::Text(_) | Deed::Rollback | Deed::Dream) {
                 // counted before anything is planned: counting may flush, and a plan stands on what a flush may refuse
                 self.standing_today(now)?;
             }
@@ -59,10 +71,18 @@ impl Desk {
                     objection = Some(Box::new(raised));
                     plan
                 }
+                Wish::Promote { note, wording } => self.promotion(note, wording.as_deref(), now)?,
                 Wish::Rollback { target, why } => {
                     // what was is read from git, so all of it must be there
                     self.catch_up();
                     self.undoing(&target, grant, &why)?.plan
+                }
+                Wish::Dream(asked) => {
+                    let (caller, origin) = grant.signature(tool.name());
+                    match self.dream(&asked, (&caller, origin.name()), now)? {
+                        Ok(plan) => plan,
+                        Err(nothing) => return Ok(Called::said(nothing)),
+                    }
                 }
                 wish => plan::plan(self.repository.root(), wish, now, self.today(now))?,
             };
@@ -70,6 +90,7 @@ impl Desk {
             let (signed, origin) = grant.signature(tool.name());
             let mut message = Message::of(plan.op, &plan.path, &signed, origin);
             message.why.clone_from(&plan.why);
+            message.evidence.clone_from(&plan.evidence);
             (message.session, message.model) = (session, Some(call.model.clone()));
             message.request = Some(id.clone());
             if call.outside {
@@ -120,6 +141,9 @@ impl Desk {
             }
             Wish::Stand => self.how_it_stands(now),
             Wish::Ratings => self.how_rated(now),
+            Wish::Candidates => self.told_of_candidates(now),
+            Wish::Dream(asked) => self.told_of_dream(&asked, now),
+            Wish::Memory => self.how_memory_stands(now),
             Wish::Text { .. }
             | Wish::Append { .. }
             | Wish::Value { .. }
@@ -132,6 +156,9 @@ impl Desk {
             | Wish::Relationship { .. }
             | Wish::Journal { .. }
             | Wish::Progress { .. }
+            | Wish::Remember { .. }
+            | Wish::Recall(_)
+            | Wish::Promote { .. }
             | Wish::Rollback { .. }
             | Wish::Object(_) => unreachable!("a tool that only looks wishes to look"),
         }

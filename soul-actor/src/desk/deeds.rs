@@ -50,7 +50,7 @@ impl Desk {
         let text = trace.text();
         let (mut entry, mut older) = (None, false);
         match self.repository.brought(&path, &bytes, trace.at()) {
-            Some(Brought::By(commit)) => entry = Some(commit),
+            Some(Brought::By(commit)) => entry = Some(*commit),
             Some(Brought::ByNone) => {}
             None => {
                 for (seen, touch) in self.repository.commits_of(&path, VERSIONS_MAX + 1).enumerate() {

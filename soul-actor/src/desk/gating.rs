@@ -50,6 +50,7 @@ const FROM_OUTSIDE: &str = "(from outside) ";
 pub(super) fn marked(wish: Wish) -> Wish {
     match wish {
         Wish::Progress { slug, entry } => Wish::Progress { slug, entry: format!("{FROM_OUTSIDE}{entry}") },
+        Wish::Remember { about, note, .. } => Wish::Remember { about, note, outside: true },
         other => other,
     }
 }

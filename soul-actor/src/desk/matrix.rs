@@ -38,7 +38,8 @@ fn token(desk: &mut Desk, kind: RunKind, row: usize) -> RunToken {
     }
 }
 
-/// A self with one of everything, and eleven entries about the progress of its desire.
+/// A self with one of everything, eleven entries about the progress of its desire, and a note that was recalled in three
+/// conversations.
 fn lived_in() -> (Stage, Desk) {
     let (stage, mut desk) = Stage::born();
     let mut write = |tool: &str, input: Value| {
@@ -50,6 +51,20 @@ fn lived_in() -> (Stage, Desk) {
     write("soul_patch", json!({"field": "desire", "slug": "d", "what": "w", "why": "y"}));
     for n in 0..11 {
         write("desire_progress_log", json!({"slug": "d", "entry": format!("entry {n}")}));
+    }
+    write("soul_remember", json!({"kind": "user", "note": "Ada plays the cello"}));
+    for session in ["s1", "s2", "s3"] {
+        let call = Call {
+            tool: "soul_recall".into(),
+            input: json!({"query": "cello"}),
+            run: None,
+            session: Some(session.into()),
+            model: "m".into(),
+            outside: false,
+        };
+        assert!(
+            matches!(ask(&mut desk, Role::Agent, Request::Call(call)), Reply::Called(called) if !called.failed)
+        );
     }
     (stage, desk)
 }
@@ -63,6 +78,15 @@ fn rows() -> Vec<(&'static str, Value, &'static str)> {
         ("soul_diff", json!({"field": "identity"}), "++++++++"),
         ("soul_status", json!({}), "++++++++"),
         ("soul_ratings", json!({}), "++++++++"),
+        ("soul_read", json!({"what": "dreams"}), "++++++++"),
+        ("soul_candidates", json!({}), "++++++++"),
+        ("soul_dream", json!({}), "++++++++"),
+        ("soul_dream", json!({"apply": true}), "+--+----"),
+        ("soul_read", json!({"what": "notes_dates"}), "++++++++"),
+        ("soul_recall", json!({"query": "cello"}), "++++++++"),
+        ("soul_memory", json!({}), "++++++++"),
+        ("soul_memory", json!({"action": "promote", "note": "2026-11-30#1"}), "++-++---"),
+        ("soul_remember", json!({"kind": "talk", "note": "x"}), "++--+---"),
         ("soul_journal", json!({"entry": "x"}), "+++++---"),
         ("desire_progress_log", json!({"slug": "d", "entry": "x"}), "+++-+---"),
         ("soul_patch", json!({"field": "desire", "slug": "new", "what": "w", "why": "y"}), "+++-+---"),

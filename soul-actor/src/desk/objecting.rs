@@ -40,7 +40,15 @@ impl Desk {
             Change { path: Record::Objections.path().to_owned(), bytes: Some(raised.ledger) },
         ];
         let why = raised.objection.reason.clone();
-        let plan = Plan { op: "object", path: journal, why, changes, said: raised.said, deed: Deed::Object };
+        let plan = Plan {
+            op: "object",
+            path: journal,
+            why,
+            evidence: vec![],
+            changes,
+            said: raised.said,
+            deed: Deed::Object,
+        };
         Ok((plan, raised.objection))
     }
 
@@ -75,7 +83,8 @@ impl Desk {
             message.session = ledger.find(&surfaced.id).and_then(|known| known.session.clone());
             message.request = Some(id.clone());
             let changes = vec![Change { path: path.clone(), bytes: Some(bytes) }];
-            let plan = Plan { op, path, why, changes, said: String::new(), deed: Deed::Object };
+            let plan =
+                Plan { op, path, why, evidence: vec![], changes, said: String::new(), deed: Deed::Object };
             self.write(plan, &message, now).inspect_err(|_| self.answered.doubt())?;
         }
         let known = self.ledger()?.find(&surfaced.id).cloned();

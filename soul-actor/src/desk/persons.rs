@@ -120,7 +120,8 @@ impl Desk {
         message.why.clone_from(&why);
         message.request = Some(id.clone());
         let deed = if op == "rate" { Deed::Rate } else { Deed::Edit };
-        let plan = Plan { op, path: path.to_owned(), why, changes, said: String::new(), deed };
+        let plan =
+            Plan { op, path: path.to_owned(), why, evidence: vec![], changes, said: String::new(), deed };
         let called = self.write(plan, &message, now).inspect_err(|_| self.answered.doubt())?;
         self.keep(id, &called);
         Ok(called.written)

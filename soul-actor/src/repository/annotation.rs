@@ -10,7 +10,7 @@
 //! and the line is followed back instead.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
 };
 
@@ -35,11 +35,13 @@ const SLICE: Duration = Duration::from_millis(5);
 const VERSIONS_MAX: usize = 256;
 /// How many versions a question goes forward itself; with more, the line is followed back.
 const FORWARD_MAX: usize = 256;
+/// How many it goes forward for all lines at once, which nothing can follow back: far above a day's writes.
+const ALL_FORWARD_MAX: usize = 2_000;
 
 /// Where a line of a work file comes from.
 pub(crate) enum Brought {
     /// A commit brought it.
-    By(Entry),
+    By(Box<Entry>),
     /// It is in no commit yet.
     ByNone,
 }
@@ -160,6 +162,28 @@ impl Index {
         Ok(noted.optional()?.and_then(read).unwrap_or_else(nowhere))
     }
 
+    /// For each line of a work file the number of the commit that brought it, 0 where none did.
+    fn all_brought(&self, git: &Git, path: &str, file: &[u8]) -> rusqlite::Result<Option<Annotation>> {
+        let mut reached = match self.path_number(path)? {
+            None => Reached { sequence: 0, version: vec![], annotation: Some(Annotation::default()) },
+            Some(number) => {
+                let mut reached = self.reached(git, number, path)?;
+                let newer = self.touches_after(number, reached.sequence, ALL_FORWARD_MAX + 1)?;
+                if newer.len() > ALL_FORWARD_MAX
+                    || newer.into_iter().any(|touched| reached.step(git, path, touched).is_err())
+                {
+                    return Ok(None);
+                }
+                reached
+            }
+        };
+        if let Some(annotation) = reached.annotation.as_mut().filter(|_| !is_too_large(file)) {
+            annotation.step(&reached.version, file, 0);
+            return Ok(reached.annotation);
+        }
+        Ok(None)
+    }
+
     /// The commit that brought line `at` of a work file; the inner nothing where none did, the outer one where it cannot
     /// be told from here.
     fn brought(&self, git: &Git, path: &str, file: &[u8], at: usize) -> rusqlite::Result<Option<Line>> {
@@ -178,6 +202,20 @@ impl Index {
     }
 }
 
+/// Where all lines of a work file come from.
+pub(crate) struct AllBrought {
+    lines: Annotation,
+    commits: BTreeMap<u64, Entry>,
+}
+
+impl AllBrought {
+    /// The commit that brought line `at`, with its number; nothing where none did.
+    pub(crate) fn commit(&self, at: usize) -> Option<(u64, &Entry)> {
+        let number = self.lines.commit(at)?;
+        Some((number, self.commits.get(&number)?))
+    }
+}
+
 /// What is known of a line.
 enum Line {
     /// That commit brought it.
@@ -187,11 +225,28 @@ enum Line {
 }
 
 impl Repository {
+    /// Where the lines of a file come from, which holds `file` as it lies there; nothing where that cannot be told.
+    pub(crate) fn all_brought(&self, path: &str, file: &[u8]) -> Option<AllBrought> {
+        let git = self.git.as_ref()?;
+        let (lines, ids) = self.indexed(|index| {
+            let Some(lines) = index.all_brought(git, path, file)? else { return Ok(None) };
+            let mut ids = BTreeMap::new();
+            for number in lines.commits() {
+                if let Some(id) = index.id(number.cast_signed())? {
+                    ids.insert(number, id);
+                }
+            }
+            Ok(Some((lines, ids)))
+        })??;
+        let commits = ids.into_iter().map(|(number, id)| Some((number, entry(&git.find_commit(id).ok()?))));
+        Some(AllBrought { lines, commits: commits.collect::<Option<_>>()? })
+    }
+
     /// Where line `at` of a file comes from, which holds `file` as it lies there; nothing where no annotation says so.
     pub(crate) fn brought(&self, path: &str, file: &[u8], at: usize) -> Option<Brought> {
         let git = self.git.as_ref()?;
         match self.indexed(|index| index.brought(git, path, file, at))?? {
-            Line::Of(id) => Some(Brought::By(entry(&git.find_commit(id).ok()?))),
+            Line::Of(id) => Some(Brought::By(Box::new(entry(&git.find_commit(id).ok()?)))),
             Line::New => Some(Brought::ByNone),
         }
     }

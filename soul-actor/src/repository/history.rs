@@ -163,11 +163,11 @@ fn said(commit: &Commit<'_>) -> Said {
 }
 
 pub(super) fn entry(commit: &Commit<'_>) -> Entry {
-    let Said { op, path, caller, origin, why, trailers } = said(commit);
+    let Said { op, path, caller, origin, why, evidence, trailers } = said(commit);
     let time = Timestamp::from_second(commit.time().seconds()).unwrap_or(Timestamp::UNIX_EPOCH);
     // ours are shorter; what others write into a message is bounded here
     let why = ipc::text::prefix(&why, 2 * WHY_CHARS_MAX).to_owned();
-    Entry { commit: commit.id().to_string(), time, op, path, caller, origin, why, trailers }
+    Entry { commit: commit.id().to_string(), time, op, path, caller, origin, why, evidence, trailers }
 }
 
 /// The subject of a commit, put together again.

@@ -41,6 +41,7 @@ pub(super) fn message(op: &'static str, path: &str) -> Message {
         model: None,
         request: None,
         rating: None,
+        evidence: vec![],
     }
 }
 

@@ -16,6 +16,7 @@ use ipc::{
         chat::{EventsSince, kind},
         from_frame,
         heartbeat::Heartbeat,
+        model,
         soul::{self, Soul},
     },
     hello::Role,
@@ -50,6 +51,8 @@ const RUN_PATIENCE: Duration = Duration::from_mins(30);
 /// How long our own actors may take, in milliseconds.
 const ACTOR_PATIENCE_MS: u64 = 5_000;
 
+/// How long trying a chain of models may take: one that has to be loaded first takes minutes.
+const MODEL_PATIENCE: Duration = Duration::from_mins(15);
 /// How long a look through the whole repository may take.
 const CHECK_PATIENCE: Duration = Duration::from_mins(1);
 
@@ -162,6 +165,20 @@ impl Desk {
             Route::Heartbeat => {
                 self.ask(Role::Heartbeat, &self.heartbeat, read::<Heartbeat>(&params)?, RUN_PATIENCE).await
             }
+            Route::Model => {
+                let asked: model::Request = read_words(&params)?;
+                let request = agent::Request::Model(lend_model(asked, peer.person));
+                match self.ask_reply(Role::Agent, &self.agent, request, MODEL_PATIENCE).await? {
+                    agent::Reply::Model(reply) => to_value(&reply),
+                    agent::Reply::Refused { reason } => Err(RpcError::new(code::INVALID_PARAMS, reason)),
+                    agent::Reply::Failed(error) => Err(error),
+                    agent::Reply::Relayed(_)
+                    | agent::Reply::Replayed { .. }
+                    | agent::Reply::Pursued(_)
+                    | agent::Reply::Decided { .. }
+                    | agent::Reply::Status(_) => Err(internal("the agent answered another question")),
+                }
+            }
             Route::Stop => {
                 self.house.cast(HouseMsg::Stop { by: "a client" }).map_err(internal)?;
                 Ok(Value::Null)
@@ -194,8 +211,18 @@ impl Desk {
         request: C::Request,
         patience: Duration,
     ) -> Result<Value, RpcError> {
+        to_value(&self.ask_reply(role, of, request, patience).await?)
+    }
+
+    async fn ask_reply<C: Contract>(
+        &self,
+        role: Role,
+        of: &Client<C>,
+        request: C::Request,
+        patience: Duration,
+    ) -> Result<C::Reply, RpcError> {
         tokio::select! {
-            reply = of.ask(&request, patience) => to_value(&reply.map_err(away)?),
+            reply = of.ask(&request, patience) => reply.map_err(away),
             why = self.no_use_asking(role) => Err(RpcError::new(code::AWAY, why)),
         }
     }
@@ -258,9 +285,12 @@ impl Desk {
                 }
                 Ok(agent::Reply::Failed(error)) => Err(error),
                 Ok(agent::Reply::Refused { reason }) => Err(RpcError::new(code::INVALID_PARAMS, reason)),
-                Ok(agent::Reply::Pursued(_) | agent::Reply::Status(_) | agent::Reply::Decided { .. }) => {
-                    Err(RpcError::new(code::INTERNAL, "the agent answered another question"))
-                }
+                Ok(
+                    agent::Reply::Pursued(_)
+                    | agent::Reply::Status(_)
+                    | agent::Reply::Model(_)
+                    | agent::Reply::Decided { .. },
+                ) => Err(RpcError::new(code::INTERNAL, "the agent answered another question")),
                 Err(why) => match &relay {
                     Relay::Prompt { session } => Ok(self.interrupt(session, &request_id, &why).await),
                     Relay::New | Relay::Plain | Relay::Attach { .. } | Relay::Detach { .. } => {
@@ -302,6 +332,10 @@ impl Desk {
 
 /// Reads a question in the words of a contract.
 fn read<C: Contract>(params: &Value) -> Result<C::Request, RpcError> {
+    read_words(params)
+}
+
+fn read_words<T: serde::de::DeserializeOwned>(params: &Value) -> Result<T, RpcError> {
     let method = params.get("method").and_then(Value::as_str).unwrap_or_default();
     from_frame(method, params.get("params").cloned().unwrap_or_default())
 }
@@ -328,6 +362,15 @@ fn lend(mut request: soul::Request, person: bool) -> soul::Request {
         | soul::Request::Objections { .. }
         | soul::Request::Surfaced(_)
         | soul::Request::Look => {}
+    }
+    request
+}
+
+/// The same for a question about the model, of which a change is a person's.
+fn lend_model(mut request: model::Request, person: bool) -> model::Request {
+    match &mut request {
+        model::Request::Use { human, .. } => *human = person,
+        model::Request::List | model::Request::Test { .. } => {}
     }
     request
 }
@@ -403,6 +446,9 @@ mod tests {
                 json!({"method": "rollback", "params": {"commit": "abcd", "apply": true, "human": !person}});
             let soul::Request::Rollback(lent) = lend(read::<Soul>(&asked).unwrap(), person) else { panic!() };
             assert_eq!(lent.human, person);
+            let asked = json!({"method": "use", "params": {"name": "m", "human": !person}});
+            let lent = lend_model(read_words(&asked).unwrap(), person);
+            assert_eq!(lent, model::Request::Use { name: "m".into(), untested: false, human: person });
         }
     }
 }

@@ -85,6 +85,11 @@ impl Model {
         )
     }
 
+    /// Where it answers: host and port.
+    pub(crate) fn place(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
     /// The bodies of the requests so far.
     pub(crate) fn requests(&self) -> Vec<Value> {
         self.seen.lock().unwrap().clone()
@@ -120,6 +125,26 @@ pub(crate) fn puppet(request: &Value, _: usize) -> Answer {
     }
 }
 
+/// A script for a model that is tried out: it calls the tool `echo` with the words it is told to, and says what came of it.
+pub(crate) fn calls_what_it_is_told(request: &Value, _: usize) -> Answer {
+    let last =
+        request["messages"].as_array().and_then(|messages| messages.last()).cloned().unwrap_or_default();
+    let text = last["content"].as_str().unwrap_or_default();
+    match text.split_once("with the text `").and_then(|(_, rest)| rest.split_once('`')) {
+        Some((words, _)) if last["role"] == "user" => Answer::Calls(vec![("echo", json!({"text": words}))]),
+        _ => Answer::Says("it was said 你好".into()),
+    }
+}
+
+/// What it has, as Ollama tells it: a model of its own, and one that is elsewhere.
+fn listing() -> String {
+    let body = json!({"models": [{"name": "big:cloud"}, {"name": "play"}]}).to_string();
+    format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
 fn serve(
     stream: TcpStream,
     first_words: fn(&Value) -> Option<Answer>,
@@ -129,11 +154,13 @@ fn serve(
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut length = 0;
     let mut dialect = None;
+    let mut lists = false;
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line).unwrap_or(0) == 0 {
             return;
         }
+        lists |= line.starts_with("GET /api/tags ");
         dialect = dialect.or_else(|| Dialect::of(line.strip_prefix("POST ")?.split(' ').next()?));
         if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
@@ -141,6 +168,10 @@ fn serve(
         if line == "\r\n" {
             break;
         }
+    }
+    if lists {
+        let _ = reader.into_inner().write_all(listing().as_bytes());
+        return;
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();

@@ -37,10 +37,16 @@ fn what_is_set_decides() {
     let found = remote("name = 'm'", &[("OPENAI_API_KEY", "sk")]);
     assert_eq!(found.base_url.as_str(), OPENAI.address);
 
-    let offline = Choice { settings: Settings::Offline, fallback: vec![], notice: None };
-    assert_eq!(decide("provider = 'offline'", &env).unwrap(), offline);
-    assert_eq!(decide("", &[]).unwrap(), offline);
-    assert_eq!(decide("", &[("OPENAI_API_KEY", " ")]).unwrap(), offline);
+    let offline = |because: &str| Choice {
+        settings: Settings::Offline,
+        fallback: vec![],
+        notice: None,
+        because: because.to_owned(),
+    };
+    let nothing = "neither config.toml nor the environment names another";
+    assert_eq!(decide("provider = 'offline'", &env).unwrap(), offline(CONFIGURED));
+    assert_eq!(decide("", &[]).unwrap(), offline(nothing));
+    assert_eq!(decide("", &[("OPENAI_API_KEY", " ")]).unwrap(), offline(nothing));
 }
 
 #[test]
@@ -188,4 +194,42 @@ fn pr4_each_link_has_its_own_model_address_and_key() {
     let error = decide(nameless, &[("OPENAI_API_KEY", "o"), ("LISA_MODEL", "never")]).unwrap_err();
     let said = ipc::exit::chain(&error);
     assert!(said.contains("number 1 of `fallback`") && said.contains("name = "), "{said}");
+}
+
+#[test]
+fn b3_why_it_is_this_one_is_said() {
+    let check = |toml: &str, env: &[(&str, &str)], named: &str| {
+        let because = decide(toml, env).unwrap().because;
+        assert!(because.contains(named), "{because}");
+    };
+    let key = ("OPENAI_API_KEY", "sk");
+    check("provider = 'openai'\nname = 'm'", &[key], "config.toml says so");
+    check("name = 'm'", &[key], "`OPENAI_API_KEY` is set");
+    check("name = 'm'", &[key, ("LISA_BASE_URL", "http://127.0.0.1:1/v1")], "`LISA_BASE_URL` is set");
+    check("", &[key], "no model's name");
+    check("", &[], "neither config.toml nor the environment");
+}
+
+#[test]
+fn keys_are_told_by_the_names_of_their_variables() {
+    let config = Config::parse(
+        "[model]\nprovider = 'openai'\nname = 'm'\nkey_variable = 'GROQ_API_KEY'",
+        Path::new("config.toml"),
+    );
+    let env = |key: &str| ["GROQ_API_KEY", "GEMINI_API_KEY"].contains(&key).then(|| "sk-secret".to_owned());
+    assert_eq!(key_variables(&config.unwrap().model, &env), ["GEMINI_API_KEY", "GROQ_API_KEY"]);
+}
+
+#[test]
+fn b3_ollama_is_asked_where_its_own_programs_ask() {
+    let found = remote("provider = 'ollama'\nname = 'm'", &[("OLLAMA_HOST", "0.0.0.0:11500")]);
+    assert_eq!(found.base_url.as_str(), "http://127.0.0.1:11500/");
+    let set = [("OLLAMA_HOST", "gpu.lan"), ("OLLAMA_BASE_URL", "http://127.0.0.1:1")];
+    assert_eq!(
+        remote("provider = 'ollama'\nname = 'm'", &set[..1]).base_url.as_str(),
+        "http://gpu.lan:11434/"
+    );
+    assert_eq!(remote("provider = 'ollama'\nname = 'm'", &set).base_url.as_str(), "http://127.0.0.1:1/");
+    // without a person's word no other machine is asked
+    assert_eq!(decide("name = 'm'", &set[..1]).unwrap().settings, Settings::Offline);
 }

@@ -12,10 +12,10 @@ const OUTPUT_CHARS_MAX: usize = 6000;
 pub(super) const fn label(language: Language) -> &'static str {
     match language {
         English => {
-            "(I am running without a language model, as the offline companion. To give me one, set `provider`, `name` and `base_url` under `[model]` in config.toml.)"
+            "(I am running without a language model, as the offline companion. To give me one: `lisa model list` shows what there is, and `lisa model use NAME` chooses.)"
         }
         Chinese => {
-            "（我现在没有语言模型，只是离线陪伴模式。要给我一个模型，请在 config.toml 的 `[model]` 下设置 `provider`、`name` 和 `base_url`。）"
+            "（我现在没有语言模型，只是离线陪伴模式。要给我一个模型：`lisa model list` 列出现有的，`lisa model use NAME` 选定一个。）"
         }
     }
 }

@@ -36,7 +36,9 @@ pub(in crate::provider) struct Assembly {
     refused: bool,
     finish_reason: Option<String>,
     done: bool,
-    usage: Usage,
+    read: Option<u64>,
+    written: Option<u64>,
+    cached: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,8 @@ struct Call {
     name: String,
     arguments: String,
     joiner: Joiner,
+    /// What the server wants to see again beside the call: Gemini's signature of the thought behind it (row C7.26).
+    extra: Value,
 }
 
 impl Assemble for Assembly {
@@ -78,9 +82,13 @@ impl Assemble for Assembly {
             return Err(reported(&chunk));
         }
         if let Some(usage) = chunk.get("usage") {
-            let tokens = |key| usage.get(key).and_then(Value::as_u64);
-            self.usage.input_tokens = tokens("prompt_tokens").or(self.usage.input_tokens);
-            self.usage.output_tokens = tokens("completion_tokens").or(self.usage.output_tokens);
+            let tokens = |key: &str| usage.pointer(key).and_then(Value::as_u64);
+            self.read = tokens("/prompt_tokens").or(self.read);
+            self.written = tokens("/completion_tokens").or(self.written);
+            // the second is DeepSeek's name for it
+            let cached =
+                tokens("/prompt_tokens_details/cached_tokens").or(tokens("/prompt_cache_hit_tokens"));
+            self.cached = cached.or(self.cached);
         }
         // An empty list is the usage, or a filter's report (row C7.11).
         let Some(choice) = chunk.get("choices").and_then(|choices| choices.get(0)) else {
@@ -113,9 +121,17 @@ impl Assemble for Assembly {
         self.calls.retain(|call| !(call.name.is_empty() && call.arguments.trim().is_empty()));
         let stop = self.stop()?;
         let mut blocks = Vec::new();
-        if !self.thinking.trim().is_empty() {
+        let extras: Vec<Value> = match stop {
+            Stop::ToolUse => self.calls.iter().map(|call| call.extra.clone()).collect(),
+            Stop::EndTurn | Stop::MaxTokens | Stop::Refusal => Vec::new(),
+        };
+        let has_extras = extras.iter().any(|extra| !extra.is_null());
+        if !self.thinking.trim().is_empty() || has_extras {
             let field = self.thinking_field.unwrap_or("reasoning_content");
-            let json = serde_json::json!({"field": field});
+            let mut json = serde_json::json!({"field": field});
+            if has_extras {
+                json["calls"] = Value::Array(extras);
+            }
             let opaque = Opaque { provider: PROVIDER.to_owned(), model: model.to_owned(), json };
             blocks.push(Block::Thinking { thinking: self.thinking, opaque: Some(opaque) });
         }
@@ -128,7 +144,8 @@ impl Assemble for Assembly {
                 reading::call(call_id(at), call.name, &call.arguments)
             }));
         }
-        Ok(Completion { model: format!("{PROVIDER}/{model}"), blocks, stop, usage: self.usage })
+        let usage = Usage::of_all_read(self.read, self.cached, self.written);
+        Ok(Completion { model: format!("{PROVIDER}/{model}"), blocks, stop, usage })
     }
 }
 
@@ -161,7 +178,7 @@ impl Assembly {
                 self.take_call(position, call)?;
             }
         }
-        let arguments: usize = self.calls.iter().map(|call| call.arguments.len()).sum();
+        let arguments: usize = self.calls.iter().map(|call| call.arguments.len() + bytes(&call.extra)).sum();
         if self.text.len() + self.thinking.len() + arguments > ANSWER_BYTES_MAX {
             return Err(Fault::TooLarge { what: "the answer", bytes_max: ANSWER_BYTES_MAX });
         }
@@ -191,6 +208,9 @@ impl Assembly {
         let Some(call) = self.calls.get_mut(call) else { return Ok(()) };
         if call.id.is_empty() {
             id.clone_into(&mut call.id);
+        }
+        if let Some(extra @ Value::Object(_)) = piece.get("extra_content") {
+            call.extra = extra.clone();
         }
         let function = piece.get("function").unwrap_or(piece);
         if call.name.is_empty() {
@@ -226,6 +246,11 @@ impl Assembly {
             _ => Stop::EndTurn,
         })
     }
+}
+
+/// How long what is kept beside a call is.
+fn bytes(extra: &Value) -> usize {
+    if extra.is_null() { 0 } else { extra.to_string().len() }
 }
 
 #[cfg(test)]

@@ -55,6 +55,7 @@ fn assistant(parts: &[Part<'_>]) -> Vec<Value> {
     let mut texts = Vec::new();
     let mut thinking: BTreeMap<&str, String> = BTreeMap::new();
     let mut calls = Vec::new();
+    let mut extras: &[Value] = &[];
     let mut results = Vec::new();
     for part in parts {
         match part {
@@ -64,12 +65,23 @@ fn assistant(parts: &[Part<'_>]) -> Vec<Value> {
                     Some("reasoning") => "reasoning",
                     Some(_) | None => "reasoning_content",
                 };
-                thinking.entry(field).or_default().push_str(thought);
+                // one that is there for what stands beside its calls says nothing
+                if !thought.trim().is_empty() {
+                    thinking.entry(field).or_default().push_str(thought);
+                }
+                extras = state.get("calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             }
             Part::Call(call) => {
                 let arguments = Value::Object(call.input.as_ref().clone()).to_string();
                 let function = json!({"name": call.name, "arguments": arguments});
-                calls.push(json!({"id": call.id, "type": "function", "function": function}));
+                let mut called = json!({"id": call.id, "type": "function", "function": function});
+                if let Some((extra, rest)) = extras.split_first() {
+                    extras = rest;
+                    if extra.is_object() {
+                        called["extra_content"] = extra.clone();
+                    }
+                }
+                calls.push(called);
                 results.push(json!({"role": "tool", "tool_call_id": call.id, "content": call.told()}));
             }
         }
@@ -110,7 +122,7 @@ mod tests {
     }
 
     fn sent(messages: Vec<Message>) -> Vec<Value> {
-        let request = ModelRequest { system: String::new(), messages, tools: vec![] };
+        let request = ModelRequest { said: 0, system: String::new(), messages, tools: vec![] };
         body(&request, &RemoteSettings::of_test(Speaks::OpenAi))["messages"].as_array().unwrap().clone()
     }
 
@@ -137,6 +149,7 @@ mod tests {
             writes: false,
         };
         let request = ModelRequest {
+            said: 0,
             system: "You are.".into(),
             messages: vec![
                 Message::user("hi"),
@@ -275,6 +288,28 @@ mod tests {
         let message = assistant(vec![thought("openai", "m", "reasoning"), Block::text("a")]);
         assert_eq!(sent(vec![message])[0]["reasoning"], "by m");
         assert_eq!(sent(vec![assistant(vec![thought("openai", "m", "reasoning")])]), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn c7_26_a_signature_beside_a_call_goes_back_with_it_and_to_its_own_model_only() {
+        let signed = |model: &str| Block::Thinking {
+            thinking: String::new(),
+            opaque: Some(Opaque {
+                provider: "openai".into(),
+                model: model.into(),
+                json: json!({"field": "reasoning_content",
+                             "calls": [{"google": {"thought_signature": "Ab+/=="}}, null]}),
+            }),
+        };
+        let said = |model: &str| {
+            let results = ["1", "2"].map(|id| Block::result(id, "done", false)).to_vec();
+            sent(vec![assistant(vec![signed(model), call("1"), call("2")]), user(results)]).remove(0)
+        };
+        let own = said("m");
+        assert_eq!(own["tool_calls"][0]["extra_content"], json!({"google": {"thought_signature": "Ab+/=="}}));
+        assert_eq!(own["tool_calls"][1].get("extra_content"), None);
+        assert_eq!(own.get("reasoning_content"), None);
+        assert!(!said("other").to_string().contains("extra_content"));
     }
 
     #[test]

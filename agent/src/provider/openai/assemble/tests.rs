@@ -61,12 +61,17 @@ fn text_and_usage() {
         r#"{"choices":[{"index":0,"delta":{"content":"你"}}]}"#,
         r#"{"choices":[{"index":0,"delta":{"content":"好"},"finish_reason":null}]}"#,
         r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":null}"#,
-        r#"{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#,
+        r#"{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}"#,
         "[DONE]",
     ])
     .unwrap();
     assert_eq!(shown, [Delta::Text("你".into()), Delta::Text("好".into())]);
-    let usage = Usage { input_tokens: Some(7), output_tokens: Some(2) };
+    let usage = Usage {
+        input_tokens: Some(3),
+        output_tokens: Some(2),
+        cache_read_tokens: Some(4),
+        cache_write_tokens: None,
+    };
     assert_eq!(
         completion,
         Completion {
@@ -159,7 +164,7 @@ fn c7_11_chunks_without_a_choice_are_skipped_and_their_usage_read() {
         r#"{"type":"ping"}"#,
     ]);
     assert_eq!(completion.blocks, [Block::text("a")]);
-    assert_eq!(completion.usage, Usage { input_tokens: Some(3), output_tokens: None });
+    assert_eq!(completion.usage, Usage { input_tokens: Some(3), ..Usage::default() });
 }
 
 #[test]
@@ -213,6 +218,23 @@ fn c7_18_an_error_in_the_stream_is_a_failure_and_says_whether_it_passes() {
     let fault = Assembly::default().take(&named).unwrap_err();
     assert_eq!(fault, Fault::Reported { said: "words without JSON".into(), passing: false });
     assert!(assemble(&[r#"{"error":null,"choices":[{"delta":{},"finish_reason":"stop"}]}"#]).is_ok());
+}
+
+#[test]
+fn c7_26_a_signature_beside_a_call_is_kept_word_for_word() {
+    let call = |index: u32, extra: Value| {
+        json!({"tool_calls": [{"index": index, "id": format!("i{index}"), "extra_content": extra,
+               "function": {"name": "t", "arguments": "{}"}}]})
+    };
+    let extra = json!({"google": {"thought_signature": "Ab+/=="}});
+    let completion = deltas(&[call(0, extra.clone()), call(1, Value::Null)], "tool_calls");
+    let json = json!({"field": "reasoning_content", "calls": [extra, null]});
+    let opaque = Opaque { provider: "openai".into(), model: "m".into(), json };
+    assert_eq!(
+        completion.blocks.first(),
+        Some(&Block::Thinking { thinking: String::new(), opaque: Some(opaque) })
+    );
+    check(&completion, &[("t", json!({})), ("t", json!({}))]);
 }
 
 #[test]
