@@ -12,6 +12,7 @@
 mod acp;
 mod approval;
 mod birth;
+mod claim;
 mod conversation;
 mod length;
 mod mind;

@@ -1,8 +1,14 @@
 //! What a session's file says, folded into what a turn needs: the messages, whose turns are over, the last prompt.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
-use ipc::{contract::sessions::Usage, id::RequestId};
+use ipc::{
+    contract::{agent::ToolRun, sessions::Usage},
+    id::RequestId,
+};
 use jiff::Timestamp;
 
 use super::{
@@ -248,6 +254,26 @@ impl Transcript {
         self.writer = writer;
         self.fold(written?);
         Ok(())
+    }
+
+    /// The tools that ended well in the turn of a request so far. Whether they wrote is not in the file; they may have.
+    pub(crate) fn ran_in(&self, request: &RequestId) -> Vec<ToolRun> {
+        let begin = self.begin(request).unwrap_or(self.messages.len());
+        let blocks = self.messages.iter().skip(begin).flat_map(|message| &message.content);
+        let ended_well: BTreeSet<&str> = blocks
+            .clone()
+            .filter_map(|block| match block {
+                Block::ToolResult { tool_use_id, is_error: false, .. } => Some(tool_use_id.as_str()),
+                _ => None,
+            })
+            .collect();
+        let run = |block: &Block| match block {
+            Block::ToolUse { id, name, .. } if ended_well.contains(id.as_str()) => {
+                Some(ToolRun { tool: name.clone(), failed: false, writes: true })
+            }
+            _ => None,
+        };
+        blocks.filter_map(run).collect()
     }
 
     /// The calls at the end of the session that have no result: they were under way when the process died.

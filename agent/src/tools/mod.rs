@@ -72,6 +72,16 @@ pub(crate) fn is_own(name: &str) -> bool {
     name.starts_with("soul_") || name.starts_with("desire_") || name == todo::NAME || name == skill::NAME
 }
 
+/// Whether a tool of that name keeps her plan.
+pub(crate) fn is_plan(name: &str) -> bool {
+    name == todo::NAME
+}
+
+/// Whether a tool of that name has others do the work, so that those are what was done.
+pub(crate) fn is_delegate(name: &str) -> bool {
+    name == sub_turn::NAME
+}
+
 /// What a call happens in.
 #[derive(Clone, Copy)]
 pub(crate) struct Task<'a> {
