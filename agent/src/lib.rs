@@ -10,7 +10,9 @@
 //! a truncated answer is never taken as an answer; a prompt is rebuilt when the soul changed, and only then.
 
 mod acp;
+mod approval;
 mod birth;
+mod claim;
 mod conversation;
 mod length;
 mod mind;
@@ -59,8 +61,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    acp::Desk, mind::Mind, models::Models, once::Once, portrait::Portrait, session::Catalog, spent::Spent,
-    surroundings::Lookout, think::Work, tools::Toolbox,
+    acp::Desk, approval::Approvals, mind::Mind, models::Models, once::Once, portrait::Portrait,
+    session::Catalog, spent::Spent, surroundings::Lookout, think::Work, tools::Toolbox,
 };
 
 /// Thinks until it is told to stop.
@@ -78,6 +80,7 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
         portrait: Portrait::unknown(),
         lookout: Lookout::new(home.path(), setup::person_home()),
         toolbox: Toolbox::with_own(&brief.config.tools),
+        approvals: Approvals::of(&brief.config.tools),
         catalog: Catalog::at(home.sessions()),
         notices: notices.clone(),
         clock: Timestamp::now,
@@ -168,6 +171,12 @@ impl Service<Agent> for Agency {
                     })
                 };
                 self.once.outcome(&id, work).await
+            }
+            Request::Decide { .. } if caller.role != Role::Supervisor => {
+                Reply::Refused { reason: "a person's word comes through the supervisor alone".to_owned() }
+            }
+            Request::Decide { ask, decision } => {
+                Reply::Decided { waited: self.mind.approvals.decided(&ask, decision) }
             }
             Request::Model(_) if caller.role != Role::Supervisor => {
                 Reply::Refused { reason: "which model thinks is asked through the supervisor".to_owned() }

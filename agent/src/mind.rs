@@ -13,6 +13,7 @@ use jiff::{Timestamp, ZonedDateTime, tz::TimeZone};
 use tokio::sync::{Mutex, mpsc};
 
 use crate::{
+    approval::Approvals,
     models::Models,
     portrait::{Held, Portrait, PortraitError, Reader},
     session::{Catalog, Header, Kind},
@@ -34,6 +35,8 @@ pub(crate) struct Mind {
     pub(crate) lookout: Lookout,
     /// The tools she has beside the soul's.
     pub(crate) toolbox: Toolbox,
+    /// When a person is asked first, and what waits for an answer.
+    pub(crate) approvals: Approvals,
     pub(crate) catalog: Catalog,
     pub(crate) notices: Notices<Agent>,
     pub(crate) clock: fn() -> Timestamp,

@@ -30,6 +30,16 @@ impl Voice {
         Self { part_of: Some(call.to_owned()), ..self.clone() }
     }
 
+    /// The session it is heard in.
+    pub(crate) fn session(&self) -> &str {
+        &self.session
+    }
+
+    /// The request whose turn it speaks in; that of the whole turn in a piece of it.
+    pub(crate) fn turn(&self) -> &RequestId {
+        &self.turn
+    }
+
     /// What the runtime adds to her reply.
     pub(crate) fn added(&self, text: &str) {
         if self.part_of.is_some() { self.note(text) } else { self.text(text) }
@@ -81,6 +91,22 @@ impl Voice {
         self.say(Audience::Everybody, &SessionUpdate::ToolCall(call));
     }
 
+    /// It waits for a person's word.
+    pub(crate) fn tool_waits(&self, id: &str) {
+        self.tool_is(id, ToolCallStatus::Pending);
+    }
+
+    /// It was allowed, and goes on.
+    pub(crate) fn tool_goes_on(&self, id: &str) {
+        self.tool_is(id, ToolCallStatus::InProgress);
+    }
+
+    fn tool_is(&self, id: &str, status: ToolCallStatus) {
+        let fields = acp::ToolCallUpdateFields::new().status(status);
+        let update = acp::ToolCallUpdate::new(self.call(id), fields);
+        self.say(Audience::Everybody, &SessionUpdate::ToolCallUpdate(update));
+    }
+
     /// It is over.
     pub(crate) fn tool_ends(&self, id: &str, output: &str, failed: bool) {
         let status = if failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
@@ -90,7 +116,7 @@ impl Voice {
     }
 
     /// The id of a call, as clients know it: models number theirs anew in each piece.
-    fn call(&self, id: &str) -> String {
+    pub(crate) fn call(&self, id: &str) -> String {
         self.part_of.as_ref().map_or_else(|| id.to_owned(), |of| format!("{of}/{id}"))
     }
 

@@ -29,13 +29,39 @@ pub struct Config {
     pub tools: Tools,
 }
 
-/// What her tools may do.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+/// What her tools may do. Those of her soul are none of them: grants and gates govern those.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tools {
+    /// Which calls wait for a person's word.
+    pub approval: Approval,
+    /// The longest one waits for it; then it is refused.
+    pub approval_max: SignedDuration,
     /// The hosts that pages are fetched from although their addresses are private: `127.0.0.1:8080`, `wiki.lan`. With
     /// a port that one alone.
     pub private_hosts: Vec<String>,
+}
+
+impl Default for Tools {
+    fn default() -> Self {
+        Self {
+            approval: Approval::AskMutating,
+            approval_max: SignedDuration::from_mins(10),
+            private_hosts: Vec::new(),
+        }
+    }
+}
+
+/// Which calls of tools wait for a person's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Approval {
+    /// None.
+    Auto,
+    /// All.
+    Ask,
+    /// Those that may change something.
+    AskMutating,
 }
 
 /// How much of her gated documents she may change: how often, how much at once, and how what a person thinks of her
@@ -457,6 +483,10 @@ impl Config {
             let why = "`after` and `turn_max` must be above zero; `enabled = false` turns it off";
             return wrong("reflect", why.into());
         }
+        if !config.tools.approval_max.is_positive() {
+            let why = "a person needs some time to answer, as in `10m`; `approval = \"auto\"` asks nobody";
+            return wrong("tools.approval_max", why.into());
+        }
         if let Some(Err(why)) = config.person.as_deref().map(crate::person::check) {
             return wrong("person", why);
         }
@@ -541,6 +571,17 @@ mod tests {
         check("[gates]\nratings_max = 2", "gates.ratings_max");
         check("person = \"../anna\"", "person");
         check("[reflect]\nafter = \"-1m\"", "reflect");
+        check("[tools]\napproval = \"ask-mutatin\"", "ask-mutating");
+        check("[tools]\napproval_max = \"0s\"", "tools.approval_max");
+    }
+
+    #[test]
+    fn ap4_a_careful_person_is_asked_without_having_set_anything() {
+        let mode = |text: &str| parse(text).unwrap().tools.approval;
+        assert_eq!(mode(""), Approval::AskMutating);
+        assert_eq!(mode("[tools]\napproval = \"auto\""), Approval::Auto);
+        assert_eq!(mode("[tools]\napproval = \"ask\""), Approval::Ask);
+        assert_eq!(mode("[tools]\napproval_max = \"1m\""), Approval::AskMutating);
     }
 
     #[test]

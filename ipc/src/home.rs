@@ -105,6 +105,11 @@ impl Home {
         self.0.join("config.env")
     }
 
+    /// What a person approved; only the supervisor writes here.
+    pub fn approvals(&self) -> PathBuf {
+        self.0.join("approvals")
+    }
+
     /// What each process said on standard error, and the event log.
     pub fn logs(&self) -> PathBuf {
         self.0.join("logs")

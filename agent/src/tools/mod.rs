@@ -10,6 +10,7 @@
 mod bounds;
 mod calling;
 mod fetch;
+mod permitting;
 mod schema;
 mod skill;
 mod stages;
@@ -43,6 +44,12 @@ pub(crate) trait Tool: Send + Sync {
     /// As a model is shown it. What is not sure to change nothing `writes`.
     fn spec(&self) -> ToolSpec;
 
+    /// Whether a call of it is a change by itself, so that a person is asked. One that only has other tools do it is none:
+    /// each of those is asked about.
+    fn changes(&self) -> bool {
+        self.spec().writes
+    }
+
     /// How long this call may take. After it the tool is dropped, and whatever it started must end with it.
     fn deadline(&self, input: &Map<String, Value>) -> Duration {
         let _ = input;
@@ -63,6 +70,16 @@ pub(crate) trait Tool: Send + Sync {
 /// `skill` brings those of her home as they are, and quotes those of a project.
 pub(crate) fn is_own(name: &str) -> bool {
     name.starts_with("soul_") || name.starts_with("desire_") || name == todo::NAME || name == skill::NAME
+}
+
+/// Whether a tool of that name keeps her plan.
+pub(crate) fn is_plan(name: &str) -> bool {
+    name == todo::NAME
+}
+
+/// Whether a tool of that name has others do the work, so that those are what was done.
+pub(crate) fn is_delegate(name: &str) -> bool {
+    name == sub_turn::NAME
 }
 
 /// What a call happens in.

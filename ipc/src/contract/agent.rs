@@ -4,7 +4,12 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Contract, model, soul::RunToken};
+use super::{
+    Contract,
+    approval::{Ask, Decision},
+    model,
+    soul::RunToken,
+};
 use crate::{id::RequestId, wire::RpcError};
 
 /// The agent's contract.
@@ -47,6 +52,14 @@ pub enum Request {
         /// The longest it may take; what is not done by then is cut off (T08).
         turn_max: SignedDuration,
     },
+    /// What came of a question it asked ([`Notice::Ask`]): answered by [`Reply::Decided`]. Only the supervisor's word
+    /// counts. Asked twice, the first decision stands.
+    Decide {
+        /// Which question.
+        ask: RequestId,
+        /// What came of it.
+        decision: Decision,
+    },
     /// How it thinks: answered by [`Reply::Status`].
     Status,
     /// A question about which model thinks: answered by [`Reply::Model`], and taken from the supervisor alone.
@@ -70,6 +83,11 @@ pub enum Reply {
     Failed(RpcError),
     /// How a run of her own ended.
     Pursued(Pursued),
+    /// Whether somebody still waited for that decision; where nobody did, nothing follows from it.
+    Decided {
+        /// Whether it was waited for.
+        waited: bool,
+    },
     /// How it thinks.
     Status(Status),
     /// The answer to a question about the model.
@@ -103,6 +121,13 @@ pub struct ToolRun {
     pub tool: String,
     /// Whether it failed or was refused.
     pub failed: bool,
+    /// Whether it may change something; what is not known to change nothing does.
+    #[serde(default = "yes")]
+    pub writes: bool,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// How the agent thinks.
@@ -132,6 +157,13 @@ pub enum Notice {
         acp: String,
         /// Its parameters.
         params: Value,
+    },
+    /// A call waits for a person's word. Told again, with the same id, until it is decided: notices may be lost.
+    Ask(Ask),
+    /// A question needs no answer any more: it was decided, cancelled, or waited for too long.
+    Settled {
+        /// Which question.
+        ask: RequestId,
     },
 }
 
