@@ -1,5 +1,7 @@
 //! What every turn shares: the model, the soul, the prompt, the sessions, the clock.
 
+use std::sync::Arc;
+
 use ipc::{
     client::{Client, News},
     config::Reflect,
@@ -16,7 +18,7 @@ use crate::{
     models::Models,
     portrait::Portrait,
     session::{Catalog, Header, Kind},
-    tools::Toolbox,
+    tools::{Servers, Toolbox},
 };
 
 /// Made once a life.
@@ -25,7 +27,9 @@ pub(crate) struct Mind {
     pub(crate) soul: Client<Soul>,
     pub(crate) portrait: Portrait,
     /// The tools she has beside the soul's.
-    pub(crate) toolbox: Toolbox,
+    pub(crate) toolbox: Arc<Toolbox>,
+    /// The servers that bring more of them.
+    pub(crate) servers: Servers,
     pub(crate) catalog: Catalog,
     pub(crate) notices: Notices<Agent>,
     pub(crate) clock: fn() -> Timestamp,

@@ -122,6 +122,9 @@ async fn rounds(
     ended: &mut Ended,
 ) -> Result<(), TurnError> {
     let person = mind.person_in(&transcript.header).map(str::to_owned);
+    if work.tools.is_none() {
+        mind.servers.settle().await;
+    }
     let left_over = turn::calls(&transcript.dangling());
     if !left_over.is_empty() {
         info!(request = %work.request, calls = left_over.len(), "taking up calls of an earlier life");

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use ipc::{
-    contract::chat::{Process, SoulStatus, Status},
+    contract::{
+        agent::ToolServer,
+        chat::{Process, SoulStatus, Status},
+    },
     hello::Role,
 };
 use serde_json::Value;
@@ -47,6 +50,12 @@ impl Board {
             }
             _ => None,
         }
+    }
+
+    /// How the agent says its servers of tools are.
+    fn servers(&self) -> Vec<ToolServer> {
+        let said = self.children.get(&Role::Agent).and_then(|agent| agent.facts.get("servers"));
+        said.and_then(|said| serde_json::from_value(said.clone()).ok()).unwrap_or_default()
     }
 
     /// The whole status; `rss` asks the system for a process's resident memory.
@@ -98,6 +107,7 @@ impl Board {
             model: fact(Role::Agent, "model").unwrap_or_default(),
             offer,
             clients,
+            servers: self.servers(),
             notices: parked.chain(notices).chain(unborn.clone()).collect(),
             soul: SoulStatus { unborn, ..self.soul.clone() },
         }

@@ -39,7 +39,7 @@ pub(crate) use self::{
     error::{Fault, ProviderError},
     message::{Block, Input, Message, Opaque, Role},
     proof::prove,
-    settings::{RemoteSettings, Settings, without_query},
+    settings::{RemoteSettings, Settings, is_loopback, without_query},
 };
 
 /// One conversation as a provider is shown it.

@@ -10,6 +10,7 @@
 mod bounds;
 mod calling;
 mod fetch;
+mod mcp;
 mod schema;
 mod stages;
 mod todo;
@@ -26,7 +27,10 @@ use ipc::{config, contract::soul::ToolSpec, id::RequestId};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::calling::{Calling, call_id};
+pub(crate) use self::{
+    calling::{Calling, call_id},
+    mcp::Servers,
+};
 use crate::voice::Voice;
 
 /// How long a tool may take that does not say otherwise.
