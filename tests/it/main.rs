@@ -15,6 +15,7 @@ mod gates;
 mod heartbeat;
 mod hostile;
 mod isolation;
+mod mcp;
 mod models;
 mod notes;
 mod objections;

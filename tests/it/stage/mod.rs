@@ -3,6 +3,7 @@
 mod acp;
 mod dialect;
 mod disk;
+pub(crate) mod mcp;
 mod model;
 mod rack;
 mod world;

@@ -26,7 +26,10 @@ use super::{
     secrets::Secrets,
     shelf::{Seen, Shelf, Shown, shelf},
 };
-use crate::tools::{Outcome, Task, Tool, Toolbox};
+use crate::{
+    outside,
+    tools::{Outcome, Task, Tool, Toolbox, bounds::bounded_to},
+};
 
 /// The first pause before a server is started again, and the longest.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
@@ -35,6 +38,8 @@ const PAUSE_MAX: Duration = Duration::from_mins(5);
 const STOOD: Duration = Duration::from_mins(1);
 /// How long a list is left alone after it was said to be another: such news come in swarms.
 const CALM: Duration = Duration::from_millis(250);
+/// How much of a result is kept, in characters: room for the bars before its lines stays.
+const WORDS_CHARS_MAX: usize = 24_000;
 /// The longest reason kept, in characters.
 const WHY_CHARS_MAX: usize = 200;
 
@@ -109,7 +114,8 @@ impl Keeper {
             let secrets = Arc::new(server.secrets.clone());
             let offered = tools.into_iter().map(|shown| {
                 let (line, secrets) = (line.clone(), secrets.clone());
-                Arc::new(Remote { line, shown, secrets }) as Arc<dyn Tool>
+                let source = format!("mcp server {}", self.name());
+                Arc::new(Remote { line, shown, secrets, source }) as Arc<dyn Tool>
             });
             self.bring(offered.collect());
             self.board.ready(self.at, count, notices);
@@ -132,6 +138,8 @@ struct Remote {
     line: Line,
     shown: Shown,
     secrets: Arc<Secrets>,
+    /// Whose words its results are.
+    source: String,
 }
 
 impl Tool for Remote {
@@ -150,7 +158,8 @@ impl Tool for Remote {
                     "it was cancelled, and the server was told; whether it took effect is unknown, look before doing it again"
                 ),
             };
-            Outcome { output: self.secrets.scrub(&outcome.output), ..outcome }
+            let words = bounded_to(self.secrets.scrub(&outcome.output), WORDS_CHARS_MAX);
+            Outcome { output: outside::quoted(&self.source, &words), ..outcome }
         })
     }
 }
