@@ -33,8 +33,8 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         "forks" => {
-            fork("sleep", &["1000"]);
-            fork("setsid", &["sleep", "1000"]);
+            have("sleep", &["1000"]);
+            have("setsid", &["sleep", "1000"]);
         }
         other => panic!("`{other}` is no mode"),
     }
@@ -76,7 +76,7 @@ fn die(token: &str) -> ExitCode {
     ExitCode::from(3)
 }
 
-fn fork(program: &str, arguments: &[&str]) {
+fn have(program: &str, arguments: &[&str]) {
     #[expect(clippy::disallowed_methods, reason = "grandchildren are what this double is about")]
     let child = Command::new(program).args(arguments).spawn().expect("it can be started");
     note(&child.id().to_string());

@@ -130,11 +130,15 @@ impl Link {
         };
         match greeted {
             Ok(service) => Ok(Self::standing(service, open, Some(process), list_changed)),
-            // the end of a process says more than the end of its pipe
-            Err(error) => match tokio::time::timeout(NEWS_MAX, process.ended()).await {
+            // the end of a process says more than the end of its pipe, unless it was us who left
+            Err(
+                error @ (ClientInitializeError::ConnectionClosed(_)
+                | ClientInitializeError::TransportError { .. }),
+            ) => match tokio::time::timeout(NEWS_MAX, process.ended()).await {
                 Ok(ended) => Err(ended),
                 Err(_) => Err(no_greeting(&error)),
             },
+            Err(error) => Err(no_greeting(&error)),
         }
     }
 
