@@ -7,7 +7,7 @@ use std::{
 
 use ipc::{
     acp::{self, ContentBlock, EmbeddedResourceResource, SessionUpdate},
-    contract::{agent::Reply, chat},
+    contract::{agent::Reply, chat, sessions},
     id::RequestId,
     text::one_line,
     wire::{RpcError, code},
@@ -24,7 +24,7 @@ use crate::{
     outside,
     provider::{Block, Message, Role},
     reflect::{BY_ITSELF, Due, due},
-    session::{Kind, Listed, SessionError, Transcript},
+    session::{Kind, Listed, SearchError, SessionError, Transcript},
     voice::update_params,
 };
 
@@ -66,6 +66,7 @@ impl Desk {
             "session/prompt" => self.prompt(request, params).await,
             "session/cancel" => self.cancel(params),
             "session/close" => self.close(params).await,
+            chat::SESSIONS => self.sessions(params).await,
             chat::REFLECT => self.reflect(request, params).await,
             other => Err(RpcError::new(code::METHOD_NOT_FOUND, format!("nobody here answers `{other}`"))),
         };
@@ -76,6 +77,13 @@ impl Desk {
         let asked: acp::NewSessionRequest = read(params)?;
         let mind = self.mind.clone();
         let cwd = asked.cwd.display().to_string();
+        if !asked.cwd.is_absolute() {
+            let why = format!(
+                "the session was not begun: its folder `{}` is no absolute path; send `cwd` from the root on",
+                one_line(&cwd, 200)
+            );
+            return Err(RpcError::new(code::INVALID_PARAMS, why));
+        }
         let person = person(asked.meta.as_ref())?.or_else(|| mind.person.clone());
         let making = move || {
             mind.catalog.create_with(person, Kind::Chat, &cwd, &mind.models.name(), &mind.here_and_now())
@@ -97,6 +105,33 @@ impl Desk {
                 .meta(meta)
         });
         relayed(&acp::ListSessionsResponse::new(sessions.collect()))
+    }
+
+    /// Answers a question about the conversations on disk.
+    async fn sessions(&self, params: Value) -> Result<Reply, RpcError> {
+        let catalog = self.mind.catalog.clone();
+        let reply = match read(params)? {
+            sessions::Request::List { limit } => {
+                sessions::Reply::Listed(blocking(move || catalog.sessions(limit)).await?)
+            }
+            sessions::Request::Search { query, limit } => {
+                let searching = tokio::task::spawn_blocking(move || catalog.search(&query, limit));
+                let found = searching.await.expect("reading sessions does not panic");
+                sessions::Reply::Found(found.map_err(|error| match &error {
+                    SearchError::Empty { .. } => RpcError::new(code::INVALID_PARAMS, error.to_string()),
+                    SearchError::Session(error) => not_found_or_failed(error),
+                })?)
+            }
+            sessions::Request::Show { session, before, limit } => {
+                sessions::Reply::Page(blocking(move || catalog.page(&session, before, limit)).await?)
+            }
+            sessions::Request::Replay { session, answer } => {
+                let replay = blocking(move || catalog.replay(&session, answer)).await?;
+                let none = || RpcError::new(code::NOT_FOUND, "the session has no such answer of a model");
+                sessions::Reply::Replayed(Box::new(replay.ok_or_else(none)?))
+            }
+        };
+        relayed(&reply)
     }
 
     async fn load(&self, params: Value) -> Result<Reply, RpcError> {

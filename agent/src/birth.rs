@@ -86,7 +86,7 @@ async fn give(mind: &Mind) -> Result<(), BirthError> {
         Reply::Conceived { draft, big_five } => (draft, big_five),
         other => return Err(refusal(other)),
     };
-    let model = mind.models.for_a_turn().await.model().to_owned();
+    let model = mind.models.for_a_turn().await.provider.model().to_owned();
     let birth = |wording| Request::Birth(Birth { draft: draft.clone(), wording, model: model.clone() });
     if model == "offline" {
         return match mind.soul.ask(&birth(None), PATIENCE).await? {
@@ -134,8 +134,7 @@ async fn words(mind: &Mind, big_five: BigFive, complaint: &str) -> Result<Wordin
     if !complaint.is_empty() {
         asked = format!("{asked}\n\nYour first answer could not be used: {complaint}");
     }
-    let request =
-        ModelRequest { system: SYSTEM.to_owned(), messages: vec![Message::user(asked)], tools: Vec::new() };
+    let request = ModelRequest::of_words(SYSTEM, asked);
     // nobody is shown a birth in the making
     let (deltas, _) = mpsc::channel(1);
     let answer = mind.models.current().stream(&request, deltas).await.map_err(NoWords::Model)?;

@@ -343,6 +343,7 @@ impl Task {
             }
         };
         let now = self.mind.now();
+        self.mind.spent.turn(&self.mind, &self.transcript);
         if let Err(error) = self.transcript.ended(&self.request, &stop, error.as_deref(), now).await {
             // the answer was given; asked again after a death it would be given again
             warn!(request = %self.request, error = chain(&error), "the end of a turn could not be written down");
@@ -377,8 +378,11 @@ impl Task {
             run: None,
             tools: None,
             rounds_max: ROUNDS_MAX,
+            tokens_max: None,
             looks_back_on: [].into(),
             looks_back_from: 0,
+            is_part: false,
+            in_parts: Arc::default(),
         };
         Ok(think::run(&self.mind, &mut self.transcript, &work, voice, &self.cancel).await?)
     }
@@ -435,6 +439,7 @@ pub(crate) fn not_found_or_failed(error: &SessionError) -> RpcError {
     let code = match error {
         SessionError::Unknown { .. } => code::NOT_FOUND,
         SessionError::BadName { .. } => code::INVALID_PARAMS,
+        SessionError::Busy { .. } => code::OVERLOADED,
         SessionError::NoHeader { .. } | SessionError::Io { .. } => code::INTERNAL,
     };
     RpcError::new(code, chain(error))

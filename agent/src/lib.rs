@@ -12,6 +12,7 @@
 mod acp;
 mod birth;
 mod conversation;
+mod length;
 mod mind;
 mod models;
 mod objection;
@@ -25,6 +26,8 @@ mod reflect;
 mod rewrite;
 mod session;
 mod setup;
+mod spent;
+mod surroundings;
 mod think;
 mod tools;
 mod turn;
@@ -62,6 +65,8 @@ use crate::{
     once::Once,
     portrait::Portrait,
     session::Catalog,
+    spent::Spent,
+    surroundings::Lookout,
     think::Work,
     tools::{Servers, Toolbox},
 };
@@ -76,9 +81,12 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
     #[expect(clippy::disallowed_methods, reason = "the clock of the agent is read here, and passed in")]
     let mind = Arc::new(Mind {
         models,
+        spent: Spent::default(),
+        run_tokens_max: brief.config.heartbeat.tokens_max,
         soul,
         portrait: Portrait::unknown(),
         servers: Servers::start(&home.mcp(), &toolbox, report_servers),
+        lookout: Lookout::new(home.path(), setup::person_home()),
         toolbox,
         catalog: Catalog::at(home.sessions()),
         notices: notices.clone(),
@@ -102,6 +110,7 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
     let servers = mind.clone();
     tokio::spawn(async move {
         be_born(&mind).await;
+        spent::begin(&mind).await;
         desk.wake().await;
         mind.models.look_around().await;
     });
@@ -166,8 +175,11 @@ impl Service<Agent> for Agency {
                             run: Some(run),
                             tools: Some(tools),
                             rounds_max: turn::ROUNDS_MAX,
+                            tokens_max: mind.run_tokens_max,
                             looks_back_on: [].into(),
                             looks_back_from: 0,
+                            is_part: false,
+                            in_parts: Arc::default(),
                         };
                         pursue::pursue(&mind, &task, prompt, work, turn_max.unsigned_abs()).await
                     })

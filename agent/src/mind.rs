@@ -16,16 +16,24 @@ use tokio::sync::{Mutex, mpsc};
 
 use crate::{
     models::Models,
-    portrait::Portrait,
+    portrait::{Held, Portrait, PortraitError, Reader},
     session::{Catalog, Header, Kind},
+    spent::Spent,
+    surroundings::Lookout,
     tools::{Servers, Toolbox},
 };
 
 /// Made once a life.
 pub(crate) struct Mind {
     pub(crate) models: Models,
+    /// What thinking cost today.
+    pub(crate) spent: Spent,
+    /// How many tokens one turn of her own time may use.
+    pub(crate) run_tokens_max: Option<u64>,
     pub(crate) soul: Client<Soul>,
     pub(crate) portrait: Portrait,
+    /// Sees her skills, and what a project brings along.
+    pub(crate) lookout: Lookout,
     /// The tools she has beside the soul's.
     pub(crate) toolbox: Arc<Toolbox>,
     /// The servers that bring more of them.
@@ -57,8 +65,17 @@ impl Mind {
     pub(crate) fn person_in<'a>(&'a self, header: &'a Header) -> Option<&'a str> {
         match header.kind {
             Some(Kind::Heartbeat) => None,
+            // as in the turn it is a part of, which may be of her own time
+            Some(Kind::Task) => header.person.as_deref(),
             Some(Kind::Chat | Kind::Reflect) | None => header.person.as_deref().or(self.person.as_deref()),
         }
+    }
+
+    /// What a model call in a session begins with, as of now.
+    pub(crate) async fn held(&self, header: &Header) -> Result<Held, PortraitError> {
+        let reader = Reader { person: self.person_in(header), folder: header.folder() };
+        let around = self.lookout.look(reader.folder, self.now()).await;
+        self.portrait.current(&self.soul, reader, around).await
     }
 
     /// The instant.

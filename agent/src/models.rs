@@ -23,7 +23,7 @@ use tracing::{info, warn};
 
 use crate::{
     provider::{
-        Provider, RemoteSettings, Settings,
+        Known, Provider, RemoteSettings, Settings,
         local::{Found, find},
         naming::{OFFLINE, Wanted, called, keys, local_name, wanted},
         prove, without_query,
@@ -52,6 +52,15 @@ pub(crate) struct Models {
 struct Held {
     files: Files,
     chosen: Chosen,
+}
+
+/// Who thinks in a turn, from its beginning to its end.
+#[derive(Clone)]
+pub(crate) struct Thinker {
+    /// The model, or the chain of them.
+    pub(crate) provider: Arc<dyn Provider>,
+    /// What is known of the models in it.
+    pub(crate) known: Known,
 }
 
 /// Why a model is not used or tried; with the test it did not stand.
@@ -105,11 +114,14 @@ impl Models {
     }
 
     /// The model for a turn that begins now: what a person has set since is read first.
-    pub(crate) async fn for_a_turn(&self) -> Arc<dyn Provider> {
+    pub(crate) async fn for_a_turn(&self) -> Thinker {
         let home = self.home.clone();
         let read = tokio::task::spawn_blocking(move || Files::read(&home)).await;
         self.take(read.expect("reading two files does not panic"));
-        self.current()
+        self.with(|held| {
+            let chosen = &held.chosen;
+            Thinker { provider: chosen.provider.clone(), known: chosen.known.clone() }
+        })
     }
 
     /// Chooses anew where the files are not what they were.
@@ -142,7 +154,7 @@ impl Models {
         match changed {
             None => return,
             Some(Some(error)) => {
-                warn!(model = before, error, "what is set cannot be used; going on as before")
+                warn!(model = before, error, "what is set cannot be used; going on as before");
             }
             Some(None) => info!(model = self.name(), before, "the model was chosen anew"),
         }
@@ -253,8 +265,8 @@ impl Models {
         }
         let path = self.home.config();
         if plan.before.as_deref() != Some(plan.text.as_str()) && !plan.same {
-            let (path, before, text) = (path.clone(), plan.before.clone(), plan.text.clone());
-            let writing = tokio::task::spawn_blocking(move || write(&path, before.as_deref(), &text));
+            let (path, read, written) = (path.clone(), plan.before.clone(), plan.text.clone());
+            let writing = tokio::task::spawn_blocking(move || write(&path, read.as_deref(), &written));
             writing.await.expect("writing a file does not panic")?;
         }
         self.for_a_turn().await;

@@ -14,7 +14,7 @@ use crate::{
     conversation::stop_reason,
     mind::Mind,
     provider::Message,
-    session::{Kind, Transcript},
+    session::Transcript,
     think::{self, Ended, TurnError, Work},
     voice::Voice,
 };
@@ -30,10 +30,10 @@ pub(crate) async fn pursue(
     if let Err(error) = birth::ensure(mind).await {
         return Reply::Refused { reason: chain(&error) };
     }
-    let making = mind.clone();
+    let (making, of) = (mind.clone(), task.to_owned());
     let made = tokio::task::spawn_blocking(move || {
         let model = making.models.name();
-        let header = making.catalog.create(Kind::Heartbeat, "", &model, &making.here_and_now())?;
+        let header = making.catalog.create_for(&of, &model, &making.here_and_now())?;
         making.catalog.read(&header.id)
     });
     let mut transcript = match made.await.expect("making a session does not panic") {
@@ -63,6 +63,7 @@ pub(crate) async fn pursue(
         },
     };
     let (stop, error) = (&pursued.stop_reason, pursued.error.as_deref());
+    mind.spent.turn(mind, &transcript);
     if let Err(error) = transcript.ended(&work.request, stop, error, mind.now()).await {
         pursued.error = Some(chain(&error));
     }

@@ -72,7 +72,7 @@ pub(crate) fn rewrite(text: &str, keys: &[(&str, Option<String>)]) -> Result<Rew
             }
             (Some(_), _) => return Err(shape(keys)),
             (None, Some(value)) => {
-                added.push_str(&format!("{key} = {}{end_of_line}", quoted(value)));
+                added.extend([key, " = ", &quoted(value), end_of_line]);
             }
             (None, None) => {}
         }

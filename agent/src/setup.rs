@@ -1,6 +1,10 @@
 //! Which model thinks, from what the home and the environment say: the disk and the environment are read here.
 
-use std::{io, path::Path, sync::Arc};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use ipc::{
     config::{Config, Model},
@@ -9,7 +13,7 @@ use ipc::{
 };
 use tracing::warn;
 
-use crate::provider::{Choice, Provider, choose, config_env::ConfigEnv, key_variables};
+use crate::provider::{Choice, Known, Provider, choose, config_env::ConfigEnv, key_variables};
 
 /// A provider, and how it was chosen.
 pub(crate) struct Chosen {
@@ -19,6 +23,7 @@ pub(crate) struct Chosen {
     pub(crate) config: Model,
     /// The variables of keys that are set, by name.
     pub(crate) keys: Vec<String>,
+    pub(crate) known: Known,
     pub(crate) notice: Option<String>,
     /// Where Ollama's own programs would ask.
     pub(crate) ollama_host: Option<String>,
@@ -46,7 +51,7 @@ impl std::fmt::Debug for Secret {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SetupError {
     #[error("could not read `{path}`; see that it is a text file we may read")]
-    Read { path: std::path::PathBuf, source: io::Error },
+    Read { path: PathBuf, source: io::Error },
 }
 
 impl Files {
@@ -77,8 +82,21 @@ impl Files {
         let choice = choose(&config, &env).map_err(Fault::configuration)?;
         let provider = choice.build().map_err(Fault::configuration)?;
         let (keys, ollama_host) = (key_variables(&config, &env), env("OLLAMA_HOST"));
-        Ok(Chosen { provider, notice: choice.notice.clone(), choice, config, keys, ollama_host })
+        Ok(Chosen {
+            provider,
+            known: choice.known(),
+            notice: choice.notice.clone(),
+            choice,
+            config,
+            keys,
+            ollama_host,
+        })
     }
+}
+
+/// The folder of the person whose agent this is, where the environment knows it.
+pub(crate) fn person_home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
 fn text(path: &Path) -> Result<Option<String>, SetupError> {

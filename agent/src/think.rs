@@ -10,7 +10,10 @@
 //! takes up a turn another one left can ask for the same call again and get the first outcome: nothing runs twice
 //! (`tools`).
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, AtomicU64, Ordering},
+};
 
 use ipc::{
     acp::StopReason,
@@ -23,7 +26,9 @@ use tracing::info;
 
 use crate::{
     conversation::stop_reason,
+    length::{self, Front, TooLong},
     mind::Mind,
+    models::Thinker,
     objection::{self, Pending},
     portrait::PortraitError,
     provider::{Block, Completion, Delta, Message, ModelRequest, Provider, ProviderError, Role},
@@ -36,6 +41,9 @@ use crate::{
 /// How many pieces of an answer may wait to be shown.
 const DELTAS_MAX: usize = 64;
 
+/// What is said where a turn has used up what it may.
+const SPENT_NOTE: &str = "\n[the turn was ended because it used as many tokens as one may have]\n";
+
 /// What a turn is for.
 #[derive(Debug, Clone)]
 pub(crate) struct Work {
@@ -47,16 +55,47 @@ pub(crate) struct Work {
     pub(crate) tools: Option<Vec<String>>,
     /// How often the model may be asked.
     pub(crate) rounds_max: u32,
+    /// How many tokens its answers may cost; the one that goes beyond is the last.
+    pub(crate) tokens_max: Option<u64>,
     /// What was said elsewhere that it is about, and from where on: what came from outside there counts here as it did in
     /// its own turns, and before that where it is repeated.
     pub(crate) looks_back_on: Arc<[Message]>,
     pub(crate) looks_back_from: usize,
+    /// Whether it is a piece of another turn: nobody but that one reads what it says.
+    pub(crate) is_part: bool,
+    /// What was asked in pieces of it, which counts as if it had been asked here.
+    pub(crate) in_parts: Arc<InParts>,
+}
+
+/// What the pieces of a turn used.
+#[derive(Debug, Default)]
+pub(crate) struct InParts {
+    /// How often the model was asked.
+    pub(crate) rounds: AtomicU32,
+    /// How many tokens that cost.
+    pub(crate) tokens: AtomicU64,
 }
 
 impl Work {
     /// Whether it may use the tool of that name.
     fn may(&self, tool: &str) -> bool {
         self.tools.as_ref().is_none_or(|tools| tools.iter().any(|name| name == tool))
+    }
+
+    /// How often the model may be asked here, with what its pieces have used.
+    fn rounds(&self) -> u32 {
+        self.rounds_max.saturating_sub(self.in_parts.rounds.load(Ordering::Relaxed))
+    }
+
+    /// How many tokens it and pieces of it may still cost, where it used so many itself; none where nothing bounds them.
+    pub(crate) fn tokens_left(&self, used: u64) -> Option<u64> {
+        let used = used.saturating_add(self.in_parts.tokens.load(Ordering::Relaxed));
+        self.tokens_max.map(|max| max.saturating_sub(used))
+    }
+
+    /// Whether no person reads what is said in it, so that only the runtime can tell of an objection.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.run.is_some() || self.is_part
     }
 }
 
@@ -82,6 +121,8 @@ pub(crate) enum TurnError {
     Portrait(#[from] PortraitError),
     #[error(transparent)]
     Model(#[from] ProviderError),
+    #[error(transparent)]
+    TooLong(#[from] TooLong),
 }
 
 /// Runs the turn at the end of `transcript` until it is over. However it ends, no objection of hers stays unsaid.
@@ -94,14 +135,14 @@ pub(crate) async fn run(
 ) -> Result<Ended, TurnError> {
     let pending = objection::begin(mind, transcript, work, voice).await;
     // one turn, one model: what is set meanwhile is for the next
-    let provider = mind.models.for_a_turn().await;
-    let model = provider.model().to_owned();
+    let thinker = mind.models.for_a_turn().await;
+    let model = thinker.provider.model().to_owned();
     if let Some(before) = transcript.thinker.replace(model.clone()).filter(|before| *before != model) {
         voice.note(&format!("[model] `{model}` thinks from here on, after `{before}`\n"));
     }
     let mut ended =
         Ended { stop: StopReason::EndTurn, model, text: String::new(), tools: Vec::new(), pending };
-    let went = rounds(mind, provider.as_ref(), transcript, work, voice, cancel, &mut ended).await;
+    let went = rounds(mind, &thinker, transcript, work, voice, cancel, &mut ended).await;
     let outcome = went.as_ref().map_or_else(|_| "error".to_owned(), |()| stop_reason(ended.stop));
     let pending = std::mem::take(&mut ended.pending);
     let added = objection::settle(mind, transcript, work, voice, pending, &outcome).await;
@@ -114,44 +155,63 @@ pub(crate) async fn run(
 
 async fn rounds(
     mind: &Mind,
-    provider: &dyn Provider,
+    thinker: &Thinker,
     transcript: &mut Transcript,
     work: &Work,
     voice: &Voice,
     cancel: &CancellationToken,
     ended: &mut Ended,
 ) -> Result<(), TurnError> {
-    let person = mind.person_in(&transcript.header).map(str::to_owned);
     if work.tools.is_none() {
         mind.servers.settle().await;
     }
     let left_over = turn::calls(&transcript.dangling());
     if !left_over.is_empty() {
         info!(request = %work.request, calls = left_over.len(), "taking up calls of an earlier life");
-        let held = mind.portrait.current(&mind.soul, person.as_deref()).await?;
+        let held = mind.held(&transcript.header).await?;
         let offer = mind.toolbox.offer(&held.tools, |tool| work.may(tool));
         let model = ended.model.clone();
-        let calling = Calling { mind, work, voice, cancel, offer: &offer, model: &model, is_taken_up: true };
+        let calling = Calling {
+            mind,
+            work,
+            voice,
+            cancel,
+            offer: &offer,
+            around: &held.around,
+            model: &model,
+            is_taken_up: true,
+            rounds_left: work.rounds(),
+        };
         use_tools(transcript, &calling, left_over, ended).await?;
     }
     for round in 1.. {
-        let held = mind.portrait.current(&mind.soul, person.as_deref()).await?;
+        let held = mind.held(&transcript.header).await?;
         let system = ended.pending.prompt(&held.prompt);
         transcript.prompted(&system, mind.now()).await?;
         let offer = mind.toolbox.offer(&held.tools, |tool| work.may(tool));
-        let request = ModelRequest { system, messages: transcript.repaired(), tools: offer.specs().to_vec() };
-        let answer = tokio::select! {
-            answer = ask(provider, &request, voice) => answer?,
-            () = cancel.cancelled() => {
-                ended.stop = StopReason::Cancelled;
-                return Ok(());
-            }
+        let front = Front { system, tools: offer.specs() };
+        let Some(answer) = length::answer(thinker, transcript, front, (mind, work, voice), cancel).await?
+        else {
+            ended.stop = StopReason::Cancelled;
+            return Ok(());
         };
-        let next = turn::after(&answer, round, work.rounds_max);
-        let last_calls = turn::last_calls(&answer, round, work.rounds_max);
+        transcript.spend(&thinker.known.cost(&answer.model, &answer.usage));
+        let is_spent = work.tokens_left(transcript.turn_cost().tokens()) == Some(0);
+        transcript.answered_by(&answer.model, mind.now()).await?;
+        let next = turn::after(&answer, round, work.rounds());
+        let last_calls = turn::last_calls(&answer, round, work.rounds());
         ended.model.clone_from(&answer.model);
-        let calling =
-            Calling { mind, work, voice, cancel, offer: &offer, model: &answer.model, is_taken_up: false };
+        let calling = Calling {
+            mind,
+            work,
+            voice,
+            cancel,
+            offer: &offer,
+            around: &held.around,
+            model: &answer.model,
+            is_taken_up: false,
+            rounds_left: work.rounds().saturating_sub(round),
+        };
         let said: Vec<_> = answer.blocks.iter().filter_map(Block::as_text).collect();
         if !said.is_empty() {
             ended.text = said.join("\n");
@@ -162,8 +222,17 @@ async fn rounds(
             transcript.say(message, None, mind.now()).await?;
         }
         match next {
-            Step::Run(calls) => use_tools(transcript, &calling, calls, ended).await?,
-            Step::End(StopReason::EndTurn, _) if ended.pending.force(round) => {
+            Step::Run(calls) => {
+                use_tools(transcript, &calling, calls, ended).await?;
+                // behind the results, so that whatever goes on with it finds every call answered
+                if is_spent {
+                    voice.note(SPENT_NOTE);
+                    ended.stop = StopReason::MaxTurnRequests;
+                    return Ok(());
+                }
+            }
+            // a piece of a turn is not made to go on: its answer is read by no person, and the runtime tells of what is open
+            Step::End(StopReason::EndTurn, _) if !is_spent && !work.is_part && ended.pending.force(round) => {
                 voice.note(objection::FORCED_NOTE);
                 transcript.say_ours(Message::user(objection::FORCED), mind.now()).await?;
             }
@@ -182,7 +251,8 @@ async fn rounds(
     unreachable!("a turn has a last round")
 }
 
-async fn ask(
+/// Asks the model, and shows its answer while it comes in.
+pub(crate) async fn ask(
     provider: &dyn Provider,
     request: &ModelRequest,
     voice: &Voice,

@@ -14,16 +14,32 @@ pub(crate) struct Voice {
     notices: Notices<Agent>,
     session: String,
     turn: RequestId,
+    /// The call of which it is a part, where it speaks in a piece of a turn.
+    part_of: Option<String>,
 }
 
 impl Voice {
     /// A voice for one turn in a session.
     pub(crate) fn new(notices: Notices<Agent>, session: &str, turn: &RequestId) -> Self {
-        Self { notices, session: session.to_owned(), turn: turn.clone() }
+        Self { notices, session: session.to_owned(), turn: turn.clone(), part_of: None }
+    }
+
+    /// The voice of a piece of the turn: heard in the same session, where what is said is not taken for her reply, and its
+    /// tools are shown as parts of the call.
+    pub(crate) fn part(&self, call: &str) -> Self {
+        Self { part_of: Some(call.to_owned()), ..self.clone() }
+    }
+
+    /// What the runtime adds to her reply.
+    pub(crate) fn added(&self, text: &str) {
+        if self.part_of.is_some() { self.note(text) } else { self.text(text) }
     }
 
     /// More of her reply.
     pub(crate) fn text(&self, text: &str) {
+        if self.part_of.is_some() {
+            return self.thought(text);
+        }
         self.say(Audience::Everybody, &SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(text.into())));
     }
 
@@ -47,13 +63,18 @@ impl Voice {
 
     /// What she means to do, step by step.
     pub(crate) fn plan(&self, plan: acp::Plan) {
+        // the plan that is shown is that of the whole turn
+        if self.part_of.is_some() {
+            return;
+        }
         self.say(Audience::Everybody, &SessionUpdate::Plan(plan));
     }
 
     /// A tool begins.
     pub(crate) fn tool_begins(&self, id: &str, title: &str, writes: bool, input: &Value) {
         let kind = if writes { ToolKind::Edit } else { ToolKind::Read };
-        let call = acp::ToolCall::new(id.to_owned(), title.to_owned())
+        let title = if self.part_of.is_some() { format!("↳ {title}") } else { title.to_owned() };
+        let call = acp::ToolCall::new(self.call(id), title)
             .kind(kind)
             .status(ToolCallStatus::InProgress)
             .raw_input(input.clone());
@@ -64,8 +85,13 @@ impl Voice {
     pub(crate) fn tool_ends(&self, id: &str, output: &str, failed: bool) {
         let status = if failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
         let fields = acp::ToolCallUpdateFields::new().status(status).content(vec![output.into()]);
-        let update = acp::ToolCallUpdate::new(id.to_owned(), fields);
+        let update = acp::ToolCallUpdate::new(self.call(id), fields);
         self.say(Audience::Everybody, &SessionUpdate::ToolCallUpdate(update));
+    }
+
+    /// The id of a call, as clients know it: models number theirs anew in each piece.
+    fn call(&self, id: &str) -> String {
+        self.part_of.as_ref().map_or_else(|| id.to_owned(), |of| format!("{of}/{id}"))
     }
 
     fn say(&self, audience: Audience, update: &SessionUpdate) {

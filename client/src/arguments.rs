@@ -5,7 +5,16 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, error::ErrorKind};
 use ipc::{contract::chat::Cursor, exit::Exit};
 
-use crate::since::{Since, duration};
+mod model;
+mod sessions;
+mod soul;
+
+pub(crate) use self::{
+    model::{Model, ModelCommand},
+    sessions::{Sessions, SessionsCommand},
+    soul::{Rollback, Soul, SoulCommand},
+};
+use crate::{service::Service, since::duration};
 
 /// A self that a language model keeps: start her, talk to her, look at who she is.
 #[derive(Debug, Parser)]
@@ -39,7 +48,7 @@ pub(crate) enum Command {
 Start the supervisor; the first start gives birth.
 
 Without options it stays in the foreground and becomes the supervisor itself, which is the form for a process manager. \
-It stops in order on SIGTERM and Ctrl-C.")]
+It stops in order on SIGTERM and Ctrl-C, and without a terminal SIGHUP has it read the configuration again.")]
     Up(Up),
     /// Stop the supervisor, in order, losing nothing
     Down(Down),
@@ -60,6 +69,8 @@ Examples:
     Events(Events),
     /// Who she is now, and how she came to be so
     Soul(Soul),
+    /// The conversations there are, what was said in them, and what a model was shown
+    Sessions(Sessions),
     /// Her own time
     Heartbeat(Heartbeat),
     /// What she objected to, who told it, and how that ended
@@ -77,6 +88,8 @@ Examples:
     Rate(Rate),
     /// Which model thinks and why; try another, choose another
     Model(Model),
+    /// Have a process manager keep her running: a systemd user unit, or a launchd agent
+    Service(Service),
 }
 
 /// How to start.
@@ -94,6 +107,9 @@ pub(crate) struct Up {
     /// Start her in the background where none is running, and talk to her
     #[arg(long)]
     pub(crate) chat: bool,
+    /// Write a newline to this descriptor when she is ready, for a process manager that waits for one (s6)
+    #[arg(long, value_name = "N", conflicts_with_all = ["detach", "chat"], value_parser = clap::value_parser!(i32).range(3..))]
+    pub(crate) ready_fd: Option<i32>,
 }
 
 impl Up {
@@ -166,60 +182,6 @@ pub(crate) struct Objections {
     pub(crate) open: bool,
 }
 
-/// What of the model.
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
-Examples:
-  lisa model                            what thinks, why, and what could
-  lisa model test ollama/qwen3:8b       a real exchange with a real call of a tool
-  lisa model use ollama/qwen3:8b        the same, and then it thinks from the next turn on
-  lisa model use openai/gpt-5           with its key in config.env
-  lisa model use offline                no model, no key, no network")]
-pub(crate) struct Model {
-    #[command(subcommand)]
-    pub(crate) command: Option<ModelCommand>,
-}
-
-/// Questions about the model; without one, the list.
-#[derive(Debug, Subcommand)]
-pub(crate) enum ModelCommand {
-    /// What thinks and why, which keys are set, and the servers found on this machine
-    #[command(after_long_help = "\
-Examples:
-  lisa model list
-  lisa model list --json | jq '.local[].models[].name'")]
-    List,
-    /// Try one: whether it is reachable, answers, calls a tool, takes its result and streams
-    #[command(after_long_help = "\
-Examples:
-  lisa model test                       what is in use, with what is asked after it
-  lisa model test llama.cpp/qwen2.5")]
-    Test {
-        /// Which, as `lisa model list` names it; what is in use without
-        #[arg(value_name = "NAME")]
-        name: Option<String>,
-    },
-    /// Try one, and make it the one that thinks from the next turn on
-    #[command(long_about = "\
-Try one, and make it the one that thinks from the next turn on.
-
-It sets `provider`, `name` and `base_url` under `[model]` in config.toml and leaves every other line as it is. What was \
-about the one before becomes a comment there.")]
-    #[command(after_long_help = "\
-Examples:
-  lisa model use ollama/qwen3:8b
-  lisa model use deepseek/deepseek-chat
-  lisa model use openai/gpt-5 --untested")]
-    Use {
-        /// Which, as `lisa model list` names it, or WHO/MODEL
-        #[arg(value_name = "NAME")]
-        name: String,
-        /// Without trying it first
-        #[arg(long)]
-        untested: bool,
-    },
-}
-
 /// What a reply was like.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -244,147 +206,6 @@ pub(crate) enum Mark {
     Meh,
     /// Bad.
     Down,
-}
-
-/// What of the self.
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
-Examples:
-  lisa soul                             one screen
-  lisa soul show identity
-  lisa soul history --limit 5
-  lisa soul diff identity --since 7d
-  lisa soul why identity 3
-  lisa soul rollback identity 0123456789
-  lisa soul check")]
-pub(crate) struct Soul {
-    #[command(subcommand)]
-    pub(crate) command: Option<SoulCommand>,
-}
-
-/// Questions about the self; without one, one screen of it.
-#[derive(Debug, Subcommand)]
-pub(crate) enum SoulCommand {
-    /// One document as it stands
-    #[command(after_long_help = "\
-Examples:
-  lisa soul show identity
-  lisa soul show desires/learn-rust")]
-    Show {
-        /// Its name or path: `identity`, `desires/learn-rust`, `journal/2026-11-30`, `notes/2026-11-30`
-        #[arg(value_name = "DOC")]
-        document: String,
-    },
-    /// Write one document in your own words, in your editor or from stdin
-    #[command(long_about = "\
-Write one document in your own words: in the editor of VISUAL or EDITOR, or from stdin where that is no terminal.
-
-It is refused where the document has changed since it was read; what you wrote is then kept in a file that is named.")]
-    #[command(after_long_help = "\
-Examples:
-  lisa soul edit rules
-  lisa soul edit user --why 'moved to Lisbon' < user.md")]
-    Edit {
-        /// Its name or path: `rules`, `user`, `relationships/ada`
-        #[arg(value_name = "DOC")]
-        document: String,
-        /// Why, for the history
-        #[arg(long, value_name = "TEXT", default_value = "")]
-        why: String,
-    },
-    /// What changed, newest first: commit, time, what was done, by whom and why
-    #[command(after_long_help = "\
-Examples:
-  lisa soul history
-  lisa soul history identity --since 2026-11-01 --json")]
-    History {
-        /// Of one document; of everything without
-        #[arg(value_name = "DOC")]
-        document: Option<String>,
-        /// At most so many
-        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-        limit: u32,
-        /// Nothing older: `7d`, `2w`, `2026-11-30`
-        #[arg(long, value_name = "WHEN")]
-        since: Option<Since>,
-    },
-    /// How one document changed, newest first
-    #[command(after_long_help = "\
-Examples:
-  lisa soul diff identity
-  lisa soul diff values/honesty --since 2w")]
-    Diff {
-        /// The document
-        #[arg(value_name = "DOC")]
-        document: String,
-        /// Nothing older: `7d`, `2w`, `2026-11-30`
-        #[arg(long, value_name = "WHEN")]
-        since: Option<Since>,
-    },
-    /// Where a line comes from: commit, time, by whom, from where and why
-    #[command(after_long_help = "\
-Examples:
-  lisa soul why identity 3
-  lisa soul why desires/learn-rust 11 --json")]
-    Why {
-        /// The document
-        #[arg(value_name = "DOC")]
-        document: String,
-        /// Which line, counted from 1
-        #[arg(value_name = "LINE", value_parser = clap::value_parser!(u32).range(1..))]
-        line: u32,
-    },
-    /// Bring something back as it was; it says what it changes and asks
-    #[command(long_about = "\
-Bring something back as it was: one document, everything one commit changed, or everything shown as of a time.
-
-Nothing is erased: it is a new commit that says what it undoes. It names what it changes and asks first, unless --yes is \
-given.")]
-    Rollback(Rollback),
-    /// Whether everything is as it should be
-    #[command(long_about = "\
-Whether everything is as it should be: repository, files, seals, history. It also works while no supervisor is running.
-
-With --repair it mends what can be mended safely; whatever it mends is kept first.")]
-    #[command(after_long_help = "\
-Examples:
-  lisa soul check
-  lisa soul check --repair
-  lisa soul check --json | jq '.findings[] | select(.mended | not)'")]
-    Check {
-        /// Mend what can be mended
-        #[arg(long)]
-        repair: bool,
-    },
-}
-
-/// What to bring back.
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
-Examples:
-  lisa soul rollback identity 0123456789       as it was at that commit
-  lisa soul rollback identity --to 7d          as it was a week ago
-  lisa soul rollback --commit 0123456789       undo what that commit changed
-  lisa soul rollback --to 2026-11-30 --yes     everything shown, without asking")]
-pub(crate) struct Rollback {
-    /// One document; needs COMMIT or --to
-    #[arg(value_name = "DOC")]
-    pub(crate) document: Option<String>,
-    /// The commit to bring it back from, by at least four digits
-    #[arg(value_name = "COMMIT", conflicts_with_all = ["commit", "to"])]
-    pub(crate) of: Option<String>,
-    /// Undo what this commit changed
-    #[arg(long, value_name = "COMMIT", conflicts_with_all = ["document", "to"])]
-    pub(crate) commit: Option<String>,
-    /// As of then: `7d`, `2w`, `2026-11-30`
-    #[arg(long, value_name = "WHEN")]
-    pub(crate) to: Option<Since>,
-    /// Why, for the history
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub(crate) why: String,
-    /// Do not ask
-    #[arg(short, long)]
-    pub(crate) yes: bool,
 }
 
 /// What of her own time.
@@ -436,6 +257,10 @@ mod tests {
             "lisa",
             "lisa frobnicate",
             "lisa up --backwards",
+            "lisa up --ready-fd 2",
+            "lisa up --detach --ready-fd 3",
+            "lisa service",
+            "lisa service install --name a/b",
             "lisa down --timeout soon",
             "lisa down --timeout -5s",
             "lisa chat --new --session s",
@@ -448,6 +273,10 @@ mod tests {
             "lisa rate up --message=",
             "lisa objections --limit 0",
             "lisa wishlist all",
+            "lisa sessions search",
+            "lisa sessions show",
+            "lisa sessions list --limit 0",
+            "lisa sessions replay s 0",
             "lisa soul history --since yesterday",
             "lisa soul why identity",
             "lisa soul why identity 0",
@@ -508,6 +337,16 @@ mod tests {
         assert_eq!(down.timeout, Duration::from_secs(30));
         let Command::Events(events) = parse("lisa events -f --since 3:17").unwrap().command else { panic!() };
         assert_eq!((events.follow, events.since), (true, Some(Cursor { epoch: 3, seq: 17 })));
+        assert!(matches!(
+            parse("lisa sessions").unwrap().command,
+            Command::Sessions(Sessions { command: None })
+        ));
+        let Command::Sessions(Sessions { command: Some(SessionsCommand::Search { query, limit }) }) =
+            parse("lisa sessions search 灯塔 看守人").unwrap().command
+        else {
+            panic!()
+        };
+        assert_eq!((query.join(" ").as_str(), limit), ("灯塔 看守人", 10));
         assert!(matches!(parse("lisa soul").unwrap().command, Command::Soul(Soul { command: None })));
         let Command::Rate(rate) = parse("lisa rate down --message m1").unwrap().command else { panic!() };
         assert_eq!((rate.mark, rate.message.as_deref()), (Mark::Down, Some("m1")));

@@ -6,16 +6,18 @@
 //!  link        one connection to the chat socket      (JSON-RPC, deadlines, peer checked)
 //!  chat        a conversation: attach, turn, transcript
 //!  status · events · soul · heartbeat                 one question each, and how its answer looks
-//!  model      which one thinks, trying it, choosing it
+//!  model       which one thinks, trying it, choosing it
+//!  sessions    the conversations: list, search, page, replay
 //!  deeds       why, roll-back and check: what a person does to the self
 //!  edit        a document in a person's words        (the only place that runs a person's program)
 //!  objections · wishlist · rate                       what she says no to, wishes for, and how she is liked
+//!  service     what a process manager reads           (one file, and no manager called)
 //!  output      data to stdout, words about it to stderr
 //! ```
 //!
 //! Data goes to stdout and words about it to stderr, nothing needs a terminal, and no colour is used. Rendering is in
 //! pure functions beside each command; the clock and the time zone are read in this file and passed on. The client owns
-//! nothing on disk but the log of a start that it detaches from, and the file an editor is opened on.
+//! nothing on disk but the log of a start that it detaches from, the file an editor is opened on, and the definition of a service.
 
 mod arguments;
 mod chat;
@@ -31,6 +33,8 @@ mod objections;
 mod output;
 mod portrait;
 mod rate;
+mod service;
+mod sessions;
 mod since;
 mod soul;
 mod status;
@@ -74,7 +78,7 @@ fn obey(Arguments { home, json, command }: Arguments) -> Result<(), Fault> {
     if let Command::Up(up) = &command
         && up.in_foreground()
     {
-        return Err(up::become_the_supervisor(&home));
+        return Err(up::become_the_supervisor(&home, up.ready_fd));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("the system gives a process its event queue");
@@ -89,10 +93,12 @@ async fn answer(home: &Home, json: bool, command: Command) -> Result<(), Fault> 
         Command::Status => status::status(home, json).await,
         Command::Events(asked) => events::events(home, json, &asked, &TimeZone::system()).await,
         Command::Soul(asked) => soul::soul(home, json, asked.command, &now()).await,
+        Command::Sessions(asked) => sessions::sessions(home, json, asked.command, &TimeZone::system()).await,
         Command::Heartbeat(asked) => heartbeat::heartbeat(home, json, asked.command).await,
         Command::Objections(asked) => objections::objections(home, json, &asked, &TimeZone::system()).await,
         Command::Wishlist => wishlist::wishlist(home, json).await,
         Command::Model(asked) => model::model(home, json, asked.command).await,
+        Command::Service(asked) => service::service(home, json, asked.command),
         Command::Rate(asked) => rate::rate(home, json, asked).await,
     }
 }

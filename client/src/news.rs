@@ -39,6 +39,7 @@ pub(crate) fn sentence(event: &Event) -> String {
             };
             format!("{process} died{}{back}", aside(&[event.text("how").to_owned()]))
         }
+        kind::CHILD_RENEWING => format!("{process} is started again with new settings"),
         kind::CHILD_STOPPED => format!("{process} stopped{}", aside(&[event.text("how").to_owned()])),
         kind::CHILD_PARKED => format!("{process} is parked and will not be restarted: {}", event.text("why")),
         kind::SOUL_CHANGED if event.text("op") == "object" => objection(event),
@@ -47,6 +48,13 @@ pub(crate) fn sentence(event: &Event) -> String {
         }
         kind::CLIENT_DROPPED => {
             format!("client {} was dropped because it did not read", plain(event, "client"))
+        }
+        kind::CONFIGURATION_READ => match names(event, "changed").as_str() {
+            "" => "the configuration was read again; nothing in it had changed".to_owned(),
+            changed => format!("the configuration was read again; new: {changed}"),
+        },
+        kind::CONFIGURATION_REFUSED => {
+            format!("the new configuration is not used, the one before still holds: {}", event.text("why"))
         }
         kind::PROMPT_INTERRUPTED => format!("a prompt was interrupted: {}", event.text("why")),
         other => {
@@ -66,9 +74,13 @@ pub(crate) fn in_conversation(event: &Event) -> Option<String> {
             let back = format!("{} is back{}", event.text("process"), aside(&[took(event)]));
             Some(one_line(&back, SENTENCE_CHARS_MAX))
         }
-        kind::CHILD_DIED | kind::CHILD_PARKED | kind::SOUL_CHANGED | kind::SUPERVISOR_STOPPING => {
-            Some(sentence(event))
-        }
+        kind::CHILD_DIED
+        | kind::CHILD_PARKED
+        | kind::CHILD_RENEWING
+        | kind::CONFIGURATION_READ
+        | kind::CONFIGURATION_REFUSED
+        | kind::SOUL_CHANGED
+        | kind::SUPERVISOR_STOPPING => Some(sentence(event)),
         _ => None,
     }
 }
@@ -109,8 +121,12 @@ fn took(event: &Event) -> String {
 }
 
 fn paths(event: &Event) -> String {
-    let paths = event.fields.get("paths").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    paths.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+    names(event, "paths")
+}
+
+fn names(event: &Event, field: &str) -> String {
+    let names = event.fields.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
 }
 
 fn plain(event: &Event, field: &str) -> String {

@@ -4,6 +4,7 @@ use ipc::{
     contract::{
         agent::{ToolServer, ToolServerState},
         chat::{Process, STATUS, Status},
+        sessions::{Spending, Spent, Usage},
     },
     exit::Fault,
     home::Home,
@@ -13,6 +14,7 @@ use ipc::{
 use crate::{
     link::{ANSWER_PATIENCE, Link, LinkError},
     output,
+    sessions::cost,
 };
 
 /// The model that needs neither key nor network.
@@ -75,6 +77,11 @@ fn screen(status: &Status) -> String {
             |notice: &String| format!("! server `{}`: {}", server.name, one_line(notice, WHY_CHARS_MAX));
         lines.extend(server.notices.iter().map(said));
     }
+    if let Some(spent) = &status.spent {
+        lines.push(format!("today    {}", spent_today(spent)));
+        lines.extend(spent.tasks.iter().map(|task| spending("task", task)));
+        lines.extend(spent.sessions.iter().map(|session| spending("session", session)));
+    }
     lines.extend(status.notices.iter().map(|notice| format!("! {}", one_line(notice, WHY_CHARS_MAX))));
     lines.join("\n")
 }
@@ -99,6 +106,22 @@ fn row(process: &Process) -> [String; 6] {
         process.rss_bytes.map_or_else(|| "-".to_owned(), mebibytes),
         process.build.clone(),
     ]
+}
+
+/// What thinking cost today, in one line.
+fn spent_today(spent: &Spent) -> String {
+    let Usage { answers, input, output, cache_read, cache_write, .. } = spent.total;
+    if answers == 0 {
+        return "no model was asked".to_owned();
+    }
+    format!(
+        "{} tokens in {answers} answers: read {input}, from cache {cache_read}, into cache {cache_write}, written {output}",
+        cost(&spent.total)
+    )
+}
+
+fn spending(what: &str, of: &Spending) -> String {
+    format!("  {what} {}: {} tokens, {} answers", one_line(&of.name, 60), cost(&of.usage), of.usage.answers)
 }
 
 fn model(status: &Status) -> String {
@@ -168,6 +191,7 @@ pub(crate) mod tests {
                 prompt_version: 4,
                 unborn: None,
             },
+            spent: None,
             clients: 1,
             servers: vec![],
             offer: None,
@@ -237,5 +261,35 @@ epoch    3
         assert_eq!(table(&rows), ["灯塔  a", "x   b"]);
         assert_eq!(mebibytes(0), "0.0 MiB");
         assert_eq!(mebibytes(u64::MAX), "17592186044415.9 MiB");
+    }
+
+    #[test]
+    fn what_thinking_cost_today_is_shown_by_task_and_session() {
+        let usage = Usage {
+            answers: 2,
+            input: 1000,
+            output: 200,
+            cache_read: 30,
+            cost_micros: Some(9300),
+            ..Usage::default()
+        };
+        let spending = |name: &str| Spending { name: name.into(), usage };
+        let spent = Spent {
+            day: "2026-12-02".into(),
+            total: usage,
+            tasks: vec![spending("desire:learn-rust")],
+            sessions: vec![spending("20261202-1")],
+        };
+        let status = Status { spent: Some(spent), ..sample(vec![process("agent", "ready", None)]) };
+        let shown = screen(&status);
+        for part in [
+            "today    1.2k (0.0093) tokens in 2 answers: read 1000, from cache 30, into cache 0, written 200",
+            "  task desire:learn-rust: 1.2k (0.0093) tokens, 2 answers",
+            "  session 20261202-1: ",
+        ] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        let nothing = Status { spent: Some(Spent::default()), ..status };
+        assert!(screen(&nothing).contains("today    no model was asked"));
     }
 }

@@ -58,10 +58,14 @@ pub(crate) enum UpError {
     Place { attempt: &'static str, path: PathBuf, source: io::Error },
 }
 
-/// Replaces this process by the supervisor of `home`; returns only to say why that failed.
-pub(crate) fn become_the_supervisor(home: &Home) -> Fault {
+/// Replaces this process by the supervisor of `home`; returns only to say why that failed. What was handed to this process
+/// is handed on: descriptors, and its pid, by which a process manager knows it.
+pub(crate) fn become_the_supervisor(home: &Home, ready: Option<i32>) -> Fault {
     match supervisor(home) {
         Ok((program, mut command)) => {
+            if let Some(number) = ready {
+                command.args(["--ready-fd", &number.to_string()]);
+            }
             let source = command.exec();
             Fault::failed(UpError::Start { program, source })
         }

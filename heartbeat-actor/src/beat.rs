@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The tools she has in her own time: an allow-list, never "all but".
-const TOOLS: [&str; 12] = [
+const TOOLS: [&str; 13] = [
     "soul_read",
     "soul_history",
     "soul_diff",
@@ -34,6 +34,7 @@ const TOOLS: [&str; 12] = [
     "desire_progress_log",
     "desire_revise",
     "desire_close",
+    "skill",
 ];
 /// How the agent's runtime begins what it adds to her words.
 const ADDED: &str = "[lisa] ";

@@ -165,10 +165,37 @@ pub struct Model {
     pub max_tokens: Option<u32>,
     /// How it thinks before it answers; Anthropic, and Responses in its own measure.
     pub thinking: Option<Thinking>,
-    /// How many tokens of a conversation it takes in; Ollama only, which cuts silently what is above its own default.
+    /// How many tokens of a conversation it takes in. Ollama is told, which else cuts silently what is above its own default;
+    /// for the others it says when a conversation has to be shortened.
     pub context: Option<u32>,
+    /// What its tokens cost.
+    pub price: Option<Price>,
     /// What is asked, in order, when this one cannot be reached or is overloaded: each as this one, without a `fallback`.
     pub fallback: Vec<Model>,
+}
+
+/// What a million tokens cost, in whatever money a person counts in.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Read.
+    pub input: f64,
+    /// Written.
+    pub output: f64,
+    /// Taken from a cache; as those read where it is not set.
+    #[serde(default)]
+    pub cache_read: Option<f64>,
+    /// Put into a cache; as those read where it is not set.
+    #[serde(default)]
+    pub cache_write: Option<f64>,
+}
+
+impl Price {
+    /// Whether each of its numbers can be a price.
+    fn is_sound(&self) -> bool {
+        let all = [Some(self.input), Some(self.output), self.cache_read, self.cache_write];
+        all.into_iter().flatten().all(|price| price.is_finite() && (0.0..=1e9).contains(&price))
+    }
 }
 
 /// The providers there are.
@@ -237,11 +264,8 @@ impl Model {
             let why = "`provider = \"anthropic\"` takes it, and \"responses\" takes \"adaptive\"; remove the line, or set that provider";
             return Some(("thinking", why));
         }
-        if self.context.is_some() && !is(ProviderName::Ollama) {
-            return Some((
-                "context",
-                "only `provider = \"ollama\"` takes it; remove the line, or set that provider",
-            ));
+        if self.price.is_some_and(|price| !price.is_sound()) {
+            return Some(("price", "each is what a million tokens cost, zero or more, as in `3.0`"));
         }
         match (self.thinking, self.max_tokens) {
             (Some(Thinking::Tokens(0..1024)), _) => Some(("thinking", "the least is `1024` tokens")),
@@ -284,6 +308,8 @@ pub struct Heartbeat {
     pub interval: SignedDuration,
     /// The longest one turn of it may take.
     pub turn_max: SignedDuration,
+    /// How many tokens one turn of it may use; it ends behind the answer that goes beyond.
+    pub tokens_max: Option<u64>,
 }
 
 impl Default for Heartbeat {
@@ -292,6 +318,7 @@ impl Default for Heartbeat {
             enabled: true,
             interval: SignedDuration::from_hours(6),
             turn_max: SignedDuration::from_mins(10),
+            tokens_max: None,
         }
     }
 }
@@ -394,6 +421,9 @@ impl Config {
         if !config.heartbeat.turn_max.is_positive() {
             return wrong("heartbeat.turn_max", "a turn needs some time, as in `10m`".into());
         }
+        if config.heartbeat.tokens_max == Some(0) {
+            return wrong("heartbeat.tokens_max", "a turn needs some tokens, as in `200000`".into());
+        }
         let times = [config.supervisor.deaths_window, config.supervisor.ready_max];
         if config.supervisor.deaths_max == 0 || !times.iter().all(SignedDuration::is_positive) {
             let why = "`deaths_max`, `deaths_window` and `ready_max` must be above zero";
@@ -494,7 +524,10 @@ mod tests {
         check("[model]\nprovider = \"anthropic\"\nthinking = \"hard\"", "adaptive");
         check("[model]\nprovider = \"anthropic\"\nthinking = 100", "1024");
         check("[model]\nprovider = \"anthropic\"\nthinking = 4096\nmax_tokens = 4096", "model.thinking");
-        check("[model]\nprovider = \"openai\"\ncontext = 4096", "model.context");
+        check("[model]\nprovider = \"openai\"\ncontext = 0", "model.context");
+        check("[model.price]\ninput = -1\noutput = 1", "model.price");
+        check("[model.price]\ninput = 1", "output");
+        check("[heartbeat]\ntokens_max = 0", "heartbeat.tokens_max");
         check("[model]\n[[model.fallback]]\nprovider = \"openai\"", "model.fallback");
         let chain = |link: &str| format!("[model]\nprovider = \"anthropic\"\n[[model.fallback]]\n{link}");
         check(&chain("name = \"m\""), "provider");
@@ -517,7 +550,8 @@ mod tests {
         let config = parse(chain).unwrap();
         let json = serde_json::to_string(&config).unwrap();
         assert_eq!(serde_json::from_str::<Config>(&json).unwrap(), config);
-        let config = parse("time_zone = \"Asia/Shanghai\"\n[model]\nprovider = \"openai\"\nname = \"m\"\nsilence_max = \"90s\"").unwrap();
+        let config = parse("time_zone = \"Asia/Shanghai\"\n[model]\nprovider = \"openai\"\nname = \"m\"\nsilence_max = \"90s\"\n\
+                            context = 32768\nprice = {input = 3, output = 15.0, cache_read = 0.3}\n[heartbeat]\ntokens_max = 9").unwrap();
         let json = serde_json::to_string(&config).unwrap();
         assert_eq!(serde_json::from_str::<Config>(&json).unwrap(), config);
     }

@@ -135,9 +135,16 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Claims `path`: its folder is made private, its lock taken (a predecessor that is on its way out is waited for),
-    /// and what a dead one left behind removed.
+    /// Claims `path` as [`Claim::hold`] does, and removes what a dead one left behind.
     pub async fn take(path: &Path) -> Result<Self, EndpointError> {
+        let claim = Self::hold(path).await?;
+        claim.clear()?;
+        Ok(claim)
+    }
+
+    /// Claims `path`: its folder is made private and its lock taken (a predecessor that is on its way out is waited for).
+    /// What lies there stays: somebody may have made the socket for us.
+    pub async fn hold(path: &Path) -> Result<Self, EndpointError> {
         let bytes = path.as_os_str().len();
         if bytes > SOCKET_PATH_BYTES_MAX {
             return Err(EndpointError::PathTooLong { path: path.to_owned(), bytes });
@@ -148,16 +155,14 @@ impl Claim {
         let lock = lock_file(&path.with_added_extension("lock"), CLAIM_PATIENCE)
             .await?
             .ok_or_else(|| EndpointError::Held { path: path.to_owned() })?;
-        let claim = Self { path: path.to_owned(), _lock: lock };
-        claim.clear()?;
-        Ok(claim)
+        Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
-    /// Removes a socket that nobody serves any more; anything else that lies there is in the way.
+    /// Removes a socket that nobody serves any more, or a link to one; anything else that lies there is in the way.
     pub fn clear(&self) -> Result<(), EndpointError> {
         let path = &self.path;
         match std::fs::symlink_metadata(path) {
-            Ok(metadata) if metadata.file_type().is_socket() => {
+            Ok(metadata) if metadata.file_type().is_socket() || metadata.file_type().is_symlink() => {
                 std::fs::remove_file(path).map_err(failed("remove the stale socket", path))
             }
             Ok(_) => Err(EndpointError::InTheWay { path: path.clone() }),

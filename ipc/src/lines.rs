@@ -4,7 +4,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    io::{self, BufRead, Read as _, Seek as _, SeekFrom, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
@@ -14,6 +14,45 @@ use serde::{Serialize, de::DeserializeOwned};
 /// The lines that are a `T`, in order; what is none (torn, or of a kind unknown here) is passed over.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Vec<T> {
     bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+/// The lines of `from` that are a `T`, one at a time, so that a file of any size needs the memory of its longest line. What
+/// is none is passed over, and so is a line of more than `bytes_max`. It ends with the first error.
+pub fn stream<T: DeserializeOwned>(
+    mut from: impl BufRead,
+    bytes_max: usize,
+) -> impl Iterator<Item = io::Result<T>> {
+    let mut line = Vec::new();
+    let mut is_over = false;
+    std::iter::from_fn(move || {
+        while !is_over {
+            match next(&mut from, &mut line, bytes_max) {
+                Ok(false) => is_over = true,
+                Ok(true) => {
+                    if let Ok(read) = serde_json::from_slice(&line) {
+                        return Some(Ok(read));
+                    }
+                }
+                Err(error) => {
+                    is_over = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+        None
+    })
+}
+
+/// Reads the next line, or nothing of one that is too long; false at the end.
+fn next(from: &mut impl BufRead, line: &mut Vec<u8>, bytes_max: usize) -> io::Result<bool> {
+    line.clear();
+    let bytes_max = u64::try_from(bytes_max).unwrap_or(u64::MAX);
+    let read = from.by_ref().take(bytes_max).read_until(b'\n', line)?;
+    if u64::try_from(read).unwrap_or(u64::MAX) == bytes_max && line.last() != Some(&b'\n') {
+        line.clear();
+        from.skip_until(b'\n')?;
+    }
+    Ok(read > 0)
 }
 
 /// Appends one line, making the file (for us alone) where there is none. When it returns and `durable` was asked for, the
@@ -68,6 +107,23 @@ mod tests {
             let read: Vec<(String, u32)> = parse(&std::fs::read(&path).unwrap());
             assert_eq!(read.last(), Some(&("after".to_owned(), 3)), "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn lines_are_read_one_at_a_time_and_what_is_none_or_too_long_is_passed_over() {
+        let check = |text: &str, expected: &[u32]| {
+            // in pieces of every size, as a file may come
+            for size in 1..9 {
+                let from = io::BufReader::with_capacity(size, text.as_bytes());
+                let read: Vec<u32> = stream(from, 8).map(Result::unwrap).collect();
+                assert_eq!(read, expected, "{text:?} by {size}");
+            }
+        };
+        check("", &[]);
+        check("1\n2\n3", &[1, 2, 3]);
+        check("1\n{\"torn\n\n\u{1f30d}\n2\n", &[1, 2]);
+        check("1\n1234567\n12345678\n123456789\n         2\n3\n", &[1, 1_234_567, 3]);
+        check("1\n           ", &[1]);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Counting and cutting text as a reader sees it: characters are Unicode scalar values, cuts fall between graphemes.
 
 mod alike;
+mod sought;
 
 use unicode_segmentation::UnicodeSegmentation;
 
 pub use alike::{asks_the_same, gist, is_unspaced, plain};
+pub use sought::Sought;
 
 /// How many characters (Unicode scalar values) `text` has; the unit of every budget.
 pub fn chars(text: &str) -> usize {

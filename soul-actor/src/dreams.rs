@@ -275,7 +275,7 @@ impl Dream {
     }
 
     /// The record's new bytes.
-    pub(crate) fn recorded(&self, old: &[u8], said: &str, now: Timestamp) -> Vec<u8> {
+    pub(crate) fn recorded(old: &[u8], said: &str, now: Timestamp) -> Vec<u8> {
         let kept = entries::newest(Log::Dreams, old, ENTRIES_MAX, ENTRIES_KEPT);
         entries::append(Log::Dreams, &kept, now, said)
     }

@@ -6,6 +6,7 @@ use ipc::{
     contract::{
         agent::ToolServer,
         chat::{Process, SoulStatus, Status},
+        sessions::Spent,
     },
     hello::Role,
 };
@@ -16,6 +17,9 @@ use crate::child::View;
 /// The children in the order in which people read them, and in the reverse of the order in which they end.
 pub(crate) const CHILDREN: [Role; 3] = [Role::Soul, Role::Agent, Role::Heartbeat];
 
+/// What is said of a configuration that was to be read anew.
+const NOT_USED: &str = "the configuration has changed and cannot be used, so the one before still holds; mend it, then send SIGHUP again";
+
 /// A picture of the house at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Board {
@@ -25,6 +29,8 @@ pub(crate) struct Board {
     pub(crate) children: BTreeMap<Role, View>,
     pub(crate) soul: SoulStatus,
     pub(crate) stopping: bool,
+    /// Why the newest configuration is not used, where that is so.
+    pub(crate) refused: Option<String>,
 }
 
 impl Board {
@@ -37,6 +43,7 @@ impl Board {
             children: CHILDREN.map(|role| (role, View::never_started())).into(),
             soul: SoulStatus::default(),
             stopping: false,
+            refused: None,
         }
     }
 
@@ -96,6 +103,7 @@ impl Board {
             let why = view.why.as_deref().unwrap_or_default();
             Some(format!("the {role} is parked: {why}; mend it, then `lisa down` and `lisa up`"))
         });
+        let refused = self.refused.iter().map(|why| format!("{NOT_USED}: {why}"));
         let notices = CHILDREN.iter().filter_map(|role| fact(*role, "notice"));
         let offer = fact(Role::Agent, "offer");
         let unborn = fact(Role::Agent, "unborn");
@@ -108,9 +116,18 @@ impl Board {
             offer,
             clients,
             servers: self.servers(),
-            notices: parked.chain(notices).chain(unborn.clone()).collect(),
+            notices: refused.chain(parked).chain(notices).chain(unborn.clone()).collect(),
             soul: SoulStatus { unborn, ..self.soul.clone() },
+            spent: self.spent(),
         }
+    }
+}
+
+impl Board {
+    /// What the agent says her thinking cost; what cannot be read is as if it had not said.
+    fn spent(&self) -> Option<Spent> {
+        let said = self.children.get(&Role::Agent)?.facts.get("spent")?;
+        serde_json::from_value(said.clone()).ok()
     }
 }
 
@@ -151,6 +168,9 @@ mod tests {
         assert_eq!((status.model.as_str(), status.epoch, status.clients), ("offline", 3, 2));
         let names: Vec<_> = status.processes.iter().map(|process| process.name.as_str()).collect();
         assert_eq!(names, ["supervisor", "soul", "agent", "heartbeat"]);
+        board.refused = Some("`x` is no zone".to_owned());
+        let first = board.status(2, |_| None).notices.remove(0);
+        assert!(first.contains("`x` is no zone") && first.contains("still holds"), "{first}");
         board.stopping = true;
         assert!(board.no_use_asking(Role::Soul).is_some());
     }

@@ -9,15 +9,16 @@ use std::{path::PathBuf, time::Instant};
 
 use ipc::{
     child::{Brief, Report},
+    config::Config,
     hello::{Keyring, Role, Secret},
 };
-use ractor::{Actor, ActorProcessingErr, ActorRef};
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use serde_json::{Map, Value};
 use tracing::{info, warn};
 
 use crate::{
     house::HouseMsg,
-    lifecycle::{Action, Event, How, Life, Lifecycle, News, Phase, Policy},
+    lifecycle::{Action, Event, How, Life, Lifecycle, News, Phase, Policy, Then},
     spawn::{self, Running, Sign},
 };
 
@@ -28,6 +29,10 @@ pub(crate) enum ChildMsg {
     Start,
     /// End.
     Stop,
+    /// End, and soon.
+    Hasten,
+    /// These are the settings from now on. With `renew` it lives on with them at once. Answered with what that came to.
+    Configure { config: Box<Config>, renew: bool, answer: RpcReplyPort<View> },
     /// A watched process gave a sign.
     Sign { life: Life, sign: Sign },
     /// A time has come.
@@ -51,8 +56,6 @@ pub(crate) struct Child {
     pub(crate) home: PathBuf,
     /// Where the sockets are.
     pub(crate) run: PathBuf,
-    /// What the person has set.
-    pub(crate) config: ipc::config::Config,
     /// Whom it tells.
     pub(crate) house: ActorRef<HouseMsg>,
 }
@@ -61,6 +64,8 @@ pub(crate) struct Child {
 #[derive(Debug)]
 pub(crate) struct ChildState {
     lifecycle: Lifecycle,
+    /// What the person has set, for this life or, where it was set since it began, for the next one.
+    config: Config,
     running: Option<Running>,
     build: String,
     facts: Map<String, Value>,
@@ -87,12 +92,16 @@ impl View {
 impl Actor for Child {
     type Msg = ChildMsg;
     type State = ChildState;
-    type Arguments = ();
+    type Arguments = Config;
 
-    async fn pre_start(&self, _: ActorRef<ChildMsg>, (): ()) -> Result<ChildState, ActorProcessingErr> {
+    async fn pre_start(
+        &self,
+        _: ActorRef<ChildMsg>,
+        config: Config,
+    ) -> Result<ChildState, ActorProcessingErr> {
         let seed = u64::from_str_radix(&ipc::id::random_hex::<8>(), 16).unwrap_or_default();
-        let lifecycle = Lifecycle::new(Policy::of(&self.config.supervisor), seed);
-        Ok(ChildState { lifecycle, running: None, build: String::new(), facts: Map::new() })
+        let lifecycle = Lifecycle::new(Policy::of(&config.supervisor), seed);
+        Ok(ChildState { lifecycle, config, running: None, build: String::new(), facts: Map::new() })
     }
 
     async fn handle(
@@ -104,10 +113,16 @@ impl Actor for Child {
         match msg {
             ChildMsg::Start => self.step(&myself, state, Event::Start),
             ChildMsg::Stop => self.step(&myself, state, Event::Stop),
+            ChildMsg::Hasten => self.step(&myself, state, Event::Hasten),
+            ChildMsg::Configure { config, renew, answer } => {
+                self.configure(&myself, state, *config, renew);
+                let _ = answer.send(self.view(state));
+            }
             ChildMsg::Clock => self.step(&myself, state, Event::Clock),
             ChildMsg::Sign { life, sign } => self.hear(&myself, state, life, sign),
         }
-        self.show(state)
+        self.house.cast(HouseMsg::View { role: self.role, view: self.view(state) })?;
+        Ok(())
     }
 }
 
@@ -132,6 +147,14 @@ impl Child {
                 }
                 self.step(myself, state, Event::Exited { life, how });
             }
+        }
+    }
+
+    fn configure(&self, myself: &ActorRef<ChildMsg>, state: &mut ChildState, config: Config, renew: bool) {
+        state.lifecycle.judge_by(Policy::of(&config.supervisor));
+        state.config = config;
+        if renew {
+            self.step(myself, state, Event::Renew);
         }
     }
 
@@ -161,7 +184,7 @@ impl Child {
             run: self.run.clone(),
             secret: self.secret.clone(),
             keyring: self.keyring.clone(),
-            config: self.config.clone(),
+            config: state.config.clone(),
         };
         state.facts = Map::new();
         let heard = myself.clone();
@@ -188,23 +211,31 @@ impl Child {
                 warn!(%child, life, %how, ?pause, "child died; restart scheduled");
             }
             News::Died { life, how, restart_in: None } => warn!(%child, life, %how, "child died"),
+            News::Renewing { life } => info!(%child, life, "child is renewed for new settings"),
+            News::GaveWay { life, how } => info!(%child, life, %how, "child gave way"),
             News::Stopped { .. } => info!(%child, "child stopped"),
             News::Parked { why } => warn!(%child, why, "child will not be restarted"),
         }
         let _ = self.house.cast(HouseMsg::News { role: self.role, news, build: state.build.clone() });
     }
 
-    fn show(&self, state: &ChildState) -> Result<(), ActorProcessingErr> {
+    fn view(&self, state: &ChildState) -> View {
         let (name, why) = match state.lifecycle.phase() {
             Phase::Idle => ("stopped", None),
             Phase::Starting { .. } => ("starting", None),
             Phase::Ready { .. } => ("ready", None),
             Phase::Waiting { why, .. } => ("waiting", Some(why.clone())),
+            Phase::Stopping { then: Then::Renewal, .. } => {
+                ("starting", Some("it gives way to a life with new settings".to_owned()))
+            }
             Phase::Stopping { .. } => ("stopping", None),
-            Phase::Killing { asked: true, .. } => {
+            Phase::Killing { then: Then::Rest, .. } => {
                 ("stopping", Some("it takes too long and was killed".to_owned()))
             }
-            Phase::Killing { asked: false, .. } => {
+            Phase::Killing { then: Then::Renewal, .. } => {
+                ("starting", Some("it took too long to give way and was killed".to_owned()))
+            }
+            Phase::Killing { then: Then::Death, .. } => {
                 ("starting", Some("it was not ready in time and was killed".to_owned()))
             }
             Phase::Parked { why } => {
@@ -213,16 +244,14 @@ impl Child {
                 ("parked", Some(format!("{why}{said}; `{}` has more", self.log.display())))
             }
         };
-        let view = View {
+        View {
             state: name,
             pid: state.running.as_ref().map(|running| running.pid),
             build: state.build.clone(),
             restarts: state.lifecycle.restarts(),
             why,
             facts: state.facts.clone(),
-        };
-        self.house.cast(HouseMsg::View { role: self.role, view })?;
-        Ok(())
+        }
     }
 }
 

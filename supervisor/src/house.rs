@@ -7,7 +7,7 @@
 //!     └──▶ board (what is so now) · event log (what happened) · hub (whoever is attached)
 //! ```
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use ipc::{
     contract::{
@@ -17,10 +17,10 @@ use ipc::{
     hello::Role,
 };
 use jiff::Timestamp;
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent, rpc::CallResult};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use crate::{
     board::{Board, CHILDREN, fields, soul_status},
@@ -28,13 +28,17 @@ use crate::{
     child::{Child, ChildMsg, View},
     events::EventLog,
     lifecycle::{Life, News},
+    settings::{Changes, Reading, Settings, compare},
 };
+
+/// How long an actor of a child may take to hear of new settings; it only ever works on one message.
+const CHILD_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What the house is asked and told.
 #[derive(Debug)]
 pub(crate) enum HouseMsg {
-    /// Begin: these are the children.
-    Open { children: Vec<Child> },
+    /// Begin: these are the children, and this is what is set.
+    Open { children: Vec<Child>, settings: Settings },
     /// A process was made.
     Spawned { role: Role, life: Life, pid: u32 },
     /// Something happened to a child.
@@ -49,8 +53,14 @@ pub(crate) enum HouseMsg {
     Record { kind: &'static str, fields: Map<String, Value> },
     /// What happened after a cursor; with `follow`, the client hears the rest, with nothing lost or doubled in between.
     Events { client: u64, since: EventsSince, answer: RpcReplyPort<Events> },
+    /// The configuration was read anew. Answered when whoever it concerns has been told.
+    Configure { reading: Reading, answer: RpcReplyPort<()> },
+    /// Answered at once: whether anybody is at work here.
+    Ping { answer: RpcReplyPort<()> },
     /// Stop everything, in order.
     Stop { by: &'static str },
+    /// Stop everything at once and without much patience: whoever asked to stop asks again.
+    Hasten { by: &'static str },
 }
 
 /// What never changes.
@@ -68,6 +78,7 @@ pub(crate) struct House {
 #[derive(Debug)]
 pub(crate) struct HouseState {
     log: EventLog,
+    settings: Option<Settings>,
     children: BTreeMap<Role, ActorRef<ChildMsg>>,
     /// While stopping: who still has to end, the next one first.
     to_stop: Option<Vec<Role>>,
@@ -83,7 +94,7 @@ impl Actor for House {
         _: ActorRef<HouseMsg>,
         log: EventLog,
     ) -> Result<HouseState, ActorProcessingErr> {
-        Ok(HouseState { log, children: BTreeMap::new(), to_stop: None })
+        Ok(HouseState { log, settings: None, children: BTreeMap::new(), to_stop: None })
     }
 
     async fn handle(
@@ -93,7 +104,7 @@ impl Actor for House {
         state: &mut HouseState,
     ) -> Result<(), ActorProcessingErr> {
         match msg {
-            HouseMsg::Open { children } => self.open(&myself, state, children).await?,
+            HouseMsg::Open { children, settings } => self.open(&myself, state, children, settings).await?,
             HouseMsg::Spawned { role, life, pid } => self.spawned(state, role, life, pid),
             HouseMsg::News { role, news, build } => self.news(&myself, state, role, news, &build),
             HouseMsg::View { role, view } => self.view(role, view),
@@ -101,7 +112,13 @@ impl Actor for House {
             HouseMsg::Soul(soul) => self.soul(soul),
             HouseMsg::Record { kind, fields } => self.record(state, kind, fields),
             HouseMsg::Events { client, since, answer } => self.events(state, client, &since, answer),
+            HouseMsg::Configure { reading, answer } => {
+                self.configure(state, reading).await?;
+                let _ = answer.send(());
+            }
+            HouseMsg::Ping { answer } => drop(answer.send(())),
             HouseMsg::Stop { by } => self.stop(&myself, state, by),
+            HouseMsg::Hasten { by } => self.hasten(&myself, state, by),
         }
         Ok(())
     }
@@ -131,6 +148,7 @@ impl House {
         myself: &ActorRef<HouseMsg>,
         state: &mut HouseState,
         children: Vec<Child>,
+        settings: Settings,
     ) -> Result<(), ActorProcessingErr> {
         let home = self.board.borrow().home.clone();
         let started =
@@ -138,11 +156,50 @@ impl House {
         self.record(state, kind::SUPERVISOR_STARTED, started);
         for child in children {
             let role = child.role;
-            let (actor, _) = Actor::spawn_linked(None, child, (), myself.get_cell()).await?;
+            let (actor, _) =
+                Actor::spawn_linked(None, child, settings.config.clone(), myself.get_cell()).await?;
             // all at once: whoever needs another asks it again until it is there
             actor.cast(ChildMsg::Start)?;
             state.children.insert(role, actor);
         }
+        state.settings = Some(settings);
+        Ok(())
+    }
+
+    /// Takes new settings: each child is told, those whose settings differ live on with them, and so does one that had
+    /// been given up, since what it died of may be what was changed.
+    async fn configure(&self, state: &mut HouseState, reading: Reading) -> Result<(), ActorProcessingErr> {
+        let Some(before) = state.settings.as_ref().filter(|_| state.to_stop.is_none()) else { return Ok(()) };
+        let settings = match reading {
+            Ok(settings) => settings,
+            Err(why) => {
+                warn!(why, "the new configuration is not used; the one before still holds");
+                self.board.send_modify(|board| board.refused = Some(why.clone()));
+                self.record(state, kind::CONFIGURATION_REFUSED, fields([("why", json!(why))]));
+                return Ok(());
+            }
+        };
+        let Changes { parts, children } = compare(before, &settings);
+        let renews = |role: &Role| {
+            let board = self.board.borrow();
+            children.contains(role) || board.children.get(role).is_some_and(|view| view.state == "parked")
+        };
+        let renewed: Vec<Role> = CHILDREN.into_iter().filter(renews).collect();
+        info!(changed = ?parts, renewed = ?renewed, "the configuration was read anew");
+        self.board.send_modify(|board| board.refused = None);
+        let told = fields([("changed", json!(parts)), ("renewed", json!(renewed))]);
+        self.record(state, kind::CONFIGURATION_READ, told);
+        for (role, child) in &state.children {
+            let (config, renew) = (Box::new(settings.config.clone()), renewed.contains(role));
+            let asked = child
+                .call(|answer| ChildMsg::Configure { config, renew, answer }, Some(CHILD_PATIENCE))
+                .await?;
+            // on the board before we answer, so that who asked sees whom it has to wait for
+            if let CallResult::Success(view) = asked {
+                self.view(*role, view);
+            }
+        }
+        state.settings = Some(settings);
         Ok(())
     }
 
@@ -165,6 +222,7 @@ impl House {
         let pid = self.board.borrow().children.get(&role).and_then(|view| view.pid);
         let mut told = fields([("process", json!(role)), ("pid", json!(pid))]);
         let mut tell = |name: &str, value: Value| told.insert(name.to_owned(), value);
+        let rests = matches!(news, News::Stopped { .. });
         let kind = match news {
             News::Ready { life, took } => {
                 tell("life", json!(life));
@@ -180,6 +238,15 @@ impl House {
                 }
                 kind::CHILD_DIED
             }
+            News::Renewing { life } => {
+                tell("life", json!(life));
+                kind::CHILD_RENEWING
+            }
+            News::GaveWay { life, how } => {
+                tell("life", json!(life));
+                tell("how", json!(how.to_string()));
+                kind::CHILD_STOPPED
+            }
             News::Stopped { life, how } => {
                 tell("life", json!(life));
                 tell("how", json!(how.map(|how| how.to_string())));
@@ -191,7 +258,13 @@ impl House {
             }
         };
         self.record(state, kind, told);
-        if kind == kind::CHILD_STOPPED {
+        if rests {
+            // the last word about it, which its own view would come too late for
+            self.board.send_modify(|board| {
+                if let Some(view) = board.children.get_mut(&role) {
+                    (view.state, view.pid) = ("stopped", None);
+                }
+            });
             Self::ended(myself, state, role);
         }
     }
@@ -240,6 +313,16 @@ impl House {
         state.to_stop =
             Some(CHILDREN.iter().rev().copied().filter(|role| state.children.contains_key(role)).collect());
         Self::stop_next(myself, state);
+    }
+
+    fn hasten(&self, myself: &ActorRef<HouseMsg>, state: &mut HouseState, by: &str) {
+        self.stop(myself, state, by);
+        warn!(by, "asked again; stopping at once");
+        let to_stop = state.to_stop.iter().flatten();
+        for child in to_stop.filter_map(|role| state.children.get(role)) {
+            // the actor lives as long as the house
+            let _ = child.cast(ChildMsg::Hasten);
+        }
     }
 
     fn ended(myself: &ActorRef<HouseMsg>, state: &mut HouseState, role: Role) {

@@ -2,11 +2,18 @@
 //!
 //! ```text
 //!  lock ─▶ configuration ─▶ sockets ─▶ house (children) · hub (clients) · desk (relay)        ─▶ stop, in order
+//!                                        └──▶ herald ──▶ the process manager, where one started us
 //! ```
 //!
 //! It promises: one supervisor a home; every death of a child is seen, told and answered by the policy of
 //! `lifecycle`; nothing it does waits for a child without a deadline; a client stays attached; nothing outlives it.
+//!
+//! How it ends is told by the exit code ([`Exit`]): 0 asked to stop, before or after it was ready · 1 another supervisor
+//! has the home · 64 called wrongly · 70 a bug · 75 the system refused something, the same start may work later · 78 the
+//! configuration, the home, a program or a socket that was handed over cannot be used: a person must change something.
+//! A child that cannot be started is parked and does not end it: the rest serves, and says what is off.
 
+mod above;
 mod board;
 mod chat;
 mod child;
@@ -14,6 +21,8 @@ mod events;
 mod house;
 mod lifecycle;
 mod orphans;
+mod settings;
+mod signals;
 mod spawn;
 
 use std::{
@@ -25,7 +34,6 @@ use std::{
 
 use ipc::{
     client::{Client, Credentials},
-    config::Config,
     endpoint::{Claim, EndpointError, Place, lock_file, our_uid, private_folder},
     exit::{Exit, Fault},
     hello::{Keyring, Role, Secret},
@@ -33,15 +41,17 @@ use ipc::{
 };
 use jiff::Timestamp;
 use nix::sys::stat::{Mode, umask};
-use ractor::Actor;
+use ractor::{Actor, ActorRef, rpc::CallResult};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{mpsc, watch},
 };
 use tracing::{info, warn};
 
+pub use crate::above::Above;
 use crate::{
-    board::Board,
+    above::{Chat, Herald, Wants},
+    board::{Board, CHILDREN},
     chat::{
         desk::{self, Desk},
         door::{self, Door},
@@ -50,6 +60,8 @@ use crate::{
     child::Child,
     events::EventLog,
     house::{House, HouseMsg},
+    settings::{Settings, read_anew},
+    signals::{Signals, Wish},
 };
 
 /// How long a predecessor that is on its way out is waited for.
@@ -58,42 +70,61 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 /// How often it is looked whether the home is still where it was.
 const HOME_LOOK_EVERY: Duration = Duration::from_secs(3);
 
-/// Keeps Lisa alive in `home` until asked to stop by a signal or a client.
-pub async fn run(home: Home) -> Result<(), Fault> {
+/// How long house and hub may take to say that they are at work.
+const PING_PATIENCE: Duration = Duration::from_secs(20);
+/// How long the house may take to hand on new settings.
+const CONFIGURE_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Keeps Lisa alive in `home` until asked to stop by a signal or a client, and tells whoever is `above` how she is.
+pub async fn run(home: Home, above: Above) -> Result<(), Fault> {
     // first of all, so that a signal during the start ends it in order (B12)
     let mut signals = Signals::install().map_err(Fault::again)?;
     umask(Mode::from_bits_truncate(0o077));
-    tokio::select! {
-        by = signals.next() => {
-            info!(by, "asked to stop before anything was started");
-            Ok(())
+    let Above { chat, ready, port, watchdog } = above;
+    let mut reload = false;
+    let by = async {
+        loop {
+            match signals.next().await {
+                Wish::Stop { by } => break by,
+                // what was read already may be older than the wish
+                Wish::Reload => reload = true,
+            }
         }
-        ground = Ground::prepare(home) => live(ground?, signals).await,
-    }
+    };
+    let ground = tokio::select! {
+        biased;
+        by = by => {
+            info!(by, "asked to stop before anything was started");
+            return Ok(());
+        }
+        ground = Ground::prepare(home, chat) => ground?,
+    };
+    live(ground, signals, Wants { port, ready, watchdog }, reload).await
 }
 
 /// What stands before anything is started.
 struct Ground {
     home: Home,
     run: Run,
-    config: Config,
+    settings: Settings,
+    binaries: PathBuf,
     log: EventLog,
     door: Door,
     _lock: std::fs::File,
 }
 
 impl Ground {
-    async fn prepare(home: Home) -> Result<Self, Fault> {
+    async fn prepare(home: Home, handed: Option<Chat>) -> Result<Self, Fault> {
+        let binaries = binaries()?;
         home.make().map_err(Fault::configuration)?;
         let lock = take_home(&home).await?;
-        let config = Config::read(&home.config()).map_err(Fault::configuration)?;
+        let settings = Settings::read(&home).map_err(Fault::configuration)?;
         let run = make_run(&home).map_err(Fault::configuration)?;
-        let socket = Claim::take(&run.chat_socket()).await.map_err(Fault::configuration)?;
-        let path = socket.path().to_owned();
-        let door = Door::open(socket).map_err(failed("listen on", &path))?;
+        let claim = Claim::hold(&run.chat_socket()).await.map_err(Fault::configuration)?;
+        let door = Door::open(claim, handed).await.map_err(Fault::configuration)?;
         let events = home.logs().join("events.jsonl");
         let log = EventLog::open(&events).map_err(failed("open the event log at", &events))?;
-        Ok(Self { home, run, config, log, door, _lock: lock })
+        Ok(Self { home, run, settings, binaries, log, door, _lock: lock })
     }
 }
 
@@ -103,6 +134,10 @@ enum GroundError {
         "could not {attempt} `{path}`; see that it is a place we may write to, or choose another with `--home DIR`"
     )]
     Home { attempt: &'static str, path: PathBuf, source: io::Error },
+    #[error(
+        "could not find the program `{path}`, which belongs to this supervisor; build and install them all beside each other"
+    )]
+    Program { path: PathBuf },
     #[error(
         "another supervisor{pid} runs in the home `{home}`; attach with `lisa chat`, or stop it with `lisa down`"
     )]
@@ -166,38 +201,8 @@ fn make_run(home: &Home) -> Result<Run, EndpointError> {
     Ok(run)
 }
 
-/// The signals that end us. A hang-up counts while we belong to a terminal.
-struct Signals {
-    terminate: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
-    hang_up: tokio::signal::unix::Signal,
-    of_a_terminal: bool,
-}
-
-impl Signals {
-    fn install() -> io::Result<Self> {
-        use std::io::IsTerminal as _;
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hang_up: signal(SignalKind::hangup())?,
-            of_a_terminal: io::stderr().is_terminal(),
-        })
-    }
-
-    async fn next(&mut self) -> &'static str {
-        loop {
-            tokio::select! {
-                _ = self.terminate.recv() => return "SIGTERM",
-                _ = self.interrupt.recv() => return "SIGINT",
-                _ = self.hang_up.recv() => if self.of_a_terminal { return "SIGHUP" },
-            }
-        }
-    }
-}
-
-async fn live(ground: Ground, mut signals: Signals) -> Result<(), Fault> {
-    let Ground { home, run, config, log, door, _lock } = ground;
+async fn live(ground: Ground, mut signals: Signals, wants: Wants, mut reload: bool) -> Result<(), Fault> {
+    let Ground { home, run, settings, binaries, log, door, _lock } = ground;
     // before the first child, and with an ear for what ends, or it would stay a zombie
     let mut ends = signal(SignalKind::child()).map_err(Fault::again)?;
     orphans::adopt();
@@ -219,28 +224,30 @@ async fn live(ground: Ground, mut signals: Signals) -> Result<(), Fault> {
         Desk { agent, soul, heartbeat, board: seen.clone(), house: house.clone(), hub: hub.clone(), answers };
     tokio::spawn(door::serve(door, Arc::new(desk), hub.clone()));
 
-    let binaries = binaries()?;
-    let child = |role: Role, binary: &str| Child {
+    let child = |role: Role| Child {
         role,
-        binary: binaries.join(binary),
+        binary: binaries.join(program(role)),
         log: home.logs().join(format!("{role}.log")),
         secret: secrets.of(role),
         keyring: secrets.keyring_for(role),
         home: home.path().to_owned(),
         run: run.path().to_owned(),
-        config: config.clone(),
         house: house.clone(),
     };
-    let children = vec![
-        child(Role::Soul, "lisa-soul"),
-        child(Role::Agent, "lisa-agent"),
-        child(Role::Heartbeat, "lisa-heartbeat"),
-    ];
-    house.cast(HouseMsg::Open { children }).map_err(Fault::again)?;
+    let children = CHILDREN.map(child).into();
+    house.cast(HouseMsg::Open { children, settings }).map_err(Fault::again)?;
+    let herald = Herald::begin(wants, seen.clone(), {
+        let (house, hub) = (house.clone(), hub.clone());
+        move || all_at_work(house.clone(), hub.clone())
+    });
     info!(home = %home.path().display(), build = ipc::BUILD, "the supervisor is up");
     let place = Place::of(home.path());
     let mut look = tokio::time::interval(HOME_LOOK_EVERY);
+    let mut asked = false;
     loop {
+        if std::mem::take(&mut reload) {
+            take_settings(&home, &house, &herald).await;
+        }
         tokio::select! {
             _ = look.tick() => {
                 // a home under another name would be started a second time, with two processes on one self
@@ -249,12 +256,16 @@ async fn live(ground: Ground, mut signals: Signals) -> Result<(), Fault> {
                     let _ = house.cast(HouseMsg::Stop { by: "the home is gone" });
                 }
             }
-            by = signals.next() => {
-                // a second wish changes nothing: the order of stopping has deadlines of its own
-                if house.cast(HouseMsg::Stop { by }).is_err() {
-                    warn!("the house is gone");
+            wish = signals.next() => match wish {
+                Wish::Reload => reload = true,
+                Wish::Stop { by } => {
+                    let stop = if asked { HouseMsg::Hasten { by } } else { HouseMsg::Stop { by } };
+                    asked = true;
+                    if house.cast(stop).is_err() {
+                        warn!("the house is gone");
+                    }
                 }
-            }
+            },
             // none comes when the signal's stream has ended, which it does not
             Some(()) = ends.recv() => orphans::reap(),
             _ = &mut ended => break,
@@ -263,6 +274,7 @@ async fn live(ground: Ground, mut signals: Signals) -> Result<(), Fault> {
     orphans::end();
     // what is queued for clients, the news of the stop among it, is written in passing
     tokio::time::sleep(Duration::from_millis(50)).await;
+    herald.end().await;
     if seen.borrow().stopping {
         info!("everything has stopped");
         return Ok(());
@@ -270,10 +282,38 @@ async fn live(ground: Ground, mut signals: Signals) -> Result<(), Fault> {
     Err(Fault { exit: Exit::Bug, source: "an actor of the supervisor failed; the log says which".into() })
 }
 
-/// Where the other binaries are: beside our own, as it was when we started (B14).
+/// Whether those who do the work answer.
+async fn all_at_work(house: ActorRef<HouseMsg>, hub: ActorRef<HubMsg>) -> bool {
+    let house = house.call(|answer| HouseMsg::Ping { answer }, Some(PING_PATIENCE)).await;
+    let hub = hub.call(|answer| HubMsg::Count { answer }, Some(PING_PATIENCE)).await;
+    matches!((house, hub), (Ok(CallResult::Success(())), Ok(CallResult::Success(_))))
+}
+
+/// Reads the configuration anew and hands it on, with the process manager told before and after.
+async fn take_settings(home: &Home, house: &ActorRef<HouseMsg>, herald: &Herald) {
+    herald.reloading().await;
+    let reading = read_anew(home);
+    let handed = house.call(|answer| HouseMsg::Configure { reading, answer }, Some(CONFIGURE_PATIENCE)).await;
+    if !matches!(handed, Ok(CallResult::Success(()))) {
+        warn!("the new configuration could not be handed on");
+    }
+    herald.reloaded().await;
+}
+
+/// What a child executes.
+fn program(role: Role) -> String {
+    format!("lisa-{role}")
+}
+
+/// Where the other binaries are: beside our own, as it was when we started (B14), and all of them there.
 fn binaries() -> Result<PathBuf, Fault> {
     let own = std::env::current_exe().map_err(Fault::again)?;
-    Ok(own.parent().map(Path::to_owned).unwrap_or_default())
+    let folder = own.parent().map(Path::to_owned).unwrap_or_default();
+    let mut programs = CHILDREN.iter().map(|role| folder.join(program(*role)));
+    match programs.find(|path| !path.is_file()) {
+        Some(path) => Err(Fault::configuration(GroundError::Program { path })),
+        None => Ok(folder),
+    }
 }
 
 /// The secrets of this supervisor's time.

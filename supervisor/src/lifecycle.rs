@@ -10,6 +10,8 @@
 //!                     Exited
 //! ```
 //!
+//! A child that is *renewed*, to take up new settings, goes through `Stopping` or `Killing` to `Starting`; that is no death.
+//!
 //! Every event of a process carries the *life* it belongs to; news of an earlier life is late and changes nothing (B7).
 //! Deaths are counted in a window of time that a successful start does not reset, so a crash loop always ends in
 //! `Parked` (B10); the pause between restarts grows and is reset by a stable run. The first restart is immediate.
@@ -31,6 +33,8 @@ pub(crate) struct Policy {
     pub(crate) ready_max: Duration,
     /// How long it may take to end once it was asked to.
     pub(crate) stop_max: Duration,
+    /// How long it may still take once somebody has asked a second time.
+    pub(crate) haste_max: Duration,
     /// A run this long is stable: the next restart is immediate again.
     pub(crate) stable_after: Duration,
     /// The pause before the second restart in a row; it doubles from there.
@@ -47,6 +51,7 @@ impl Policy {
             deaths_window: config.deaths_window.unsigned_abs(),
             ready_max: config.ready_max.unsigned_abs(),
             stop_max: Duration::from_secs(8),
+            haste_max: Duration::from_millis(500),
             stable_after: Duration::from_secs(10),
             pause_first: Duration::from_millis(50),
             pause_max: Duration::from_secs(10),
@@ -97,11 +102,22 @@ pub(crate) enum Phase {
     /// It died, and will be started again.
     Waiting { until: Instant, why: String },
     /// It was asked to end, and has until `until`.
-    Stopping { life: Life, until: Instant },
+    Stopping { life: Life, until: Instant, then: Then },
     /// It took too long and was killed; its end is awaited.
-    Killing { life: Life, since: Instant, asked: bool },
+    Killing { life: Life, since: Instant, then: Then },
     /// It will not be started again.
     Parked { why: String },
+}
+
+/// What follows the end of a process that we brought about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Nothing: somebody wants it to rest.
+    Rest,
+    /// The next life at once, since this one only had to give way.
+    Renewal,
+    /// What follows a death: it had to be killed.
+    Death,
 }
 
 /// What happened.
@@ -117,6 +133,10 @@ pub(crate) enum Event {
     Clock,
     /// Somebody wants it to end.
     Stop,
+    /// Somebody wants it to end, and will not wait for long.
+    Hasten,
+    /// There are new settings for it: it is to live on with them, and to try again where it had been given up.
+    Renew,
 }
 
 /// What to do.
@@ -143,6 +163,10 @@ pub(crate) enum News {
     Died { life: Life, how: How, restart_in: Option<Duration> },
     /// It ended as asked.
     Stopped { life: Option<Life>, how: Option<How> },
+    /// It is asked to give way to a life with new settings.
+    Renewing { life: Life },
+    /// It gave way, and the next life begins.
+    GaveWay { life: Life, how: How },
     /// It will not be started again.
     Parked { why: String },
 }
@@ -182,89 +206,152 @@ impl Lifecycle {
         self.life.saturating_sub(1)
     }
 
+    /// From now on deaths and deadlines are judged by this; those that are set already stand.
+    pub(crate) fn judge_by(&mut self, policy: Policy) {
+        self.policy = policy;
+    }
+
     /// Takes one step. Events that do not fit the phase are late news and change nothing.
     pub(crate) fn on(&mut self, event: Event, now: Instant) -> Vec<Action> {
-        match (self.phase.clone(), event) {
-            (Phase::Idle, Event::Start) => self.start(now),
-            (Phase::Idle, Event::Stop) => vec![Action::Tell(News::Stopped { life: None, how: None })],
+        match event {
+            Event::Start => self.started(now),
+            Event::Ready { life } => self.ready(life, now),
+            Event::Exited { life, how } => self.exited(life, how, now),
+            Event::Clock => self.clock(now),
+            Event::Stop => self.stop(now, self.policy.stop_max),
+            Event::Hasten => self.stop(now, self.policy.haste_max),
+            Event::Renew => self.renew(now),
+        }
+    }
 
-            (Phase::Starting { life, since, .. }, Event::Ready { life: of }) if life == of => {
+    fn started(&mut self, now: Instant) -> Vec<Action> {
+        match self.phase {
+            Phase::Idle => self.start(now),
+            // it runs, is about to, or was given up
+            Phase::Starting { .. }
+            | Phase::Ready { .. }
+            | Phase::Waiting { .. }
+            | Phase::Stopping { .. }
+            | Phase::Killing { .. }
+            | Phase::Parked { .. } => vec![],
+        }
+    }
+
+    fn ready(&mut self, of: Life, now: Instant) -> Vec<Action> {
+        match self.phase {
+            Phase::Starting { life, since, .. } if life == of => {
                 self.phase = Phase::Ready { life, since: now };
                 vec![Action::Tell(News::Ready { life, took: now.saturating_duration_since(since) })]
             }
-            (Phase::Starting { life, since, until }, Event::Clock) if now >= until => {
-                self.phase = Phase::Killing { life, since, asked: false };
+            // late news, and what is said on the way out
+            Phase::Idle
+            | Phase::Starting { .. }
+            | Phase::Ready { .. }
+            | Phase::Waiting { .. }
+            | Phase::Stopping { .. }
+            | Phase::Killing { .. }
+            | Phase::Parked { .. } => vec![],
+        }
+    }
+
+    fn exited(&mut self, of: Life, how: How, now: Instant) -> Vec<Action> {
+        match self.phase {
+            Phase::Starting { life, since, .. }
+            | Phase::Ready { life, since }
+            | Phase::Killing { life, since, then: Then::Death }
+                if life == of =>
+            {
+                self.died(life, how, since, now)
+            }
+            Phase::Stopping { life, then, .. } | Phase::Killing { life, then, .. } if life == of => {
+                match then {
+                    Then::Renewal => {
+                        let mut actions = vec![Action::Tell(News::GaveWay { life, how })];
+                        actions.extend(self.start(now));
+                        actions
+                    }
+                    Then::Rest | Then::Death => {
+                        self.phase = Phase::Idle;
+                        vec![Action::Tell(News::Stopped { life: Some(life), how: Some(how) })]
+                    }
+                }
+            }
+            // late news
+            Phase::Idle
+            | Phase::Starting { .. }
+            | Phase::Ready { .. }
+            | Phase::Waiting { .. }
+            | Phase::Stopping { .. }
+            | Phase::Killing { .. }
+            | Phase::Parked { .. } => vec![],
+        }
+    }
+
+    fn clock(&mut self, now: Instant) -> Vec<Action> {
+        match self.phase {
+            Phase::Starting { life, since, until } if now >= until => {
+                self.phase = Phase::Killing { life, since, then: Then::Death };
                 vec![Action::Kill { life }]
             }
-            (Phase::Starting { life, since, .. }, Event::Exited { life: of, how }) if life == of => {
-                self.died(life, how, since, now)
+            Phase::Waiting { until, .. } if now >= until => self.start(now),
+            Phase::Stopping { life, until, then } if now >= until => {
+                self.phase = Phase::Killing { life, since: now, then };
+                vec![Action::Kill { life }]
             }
-            (Phase::Starting { life, .. } | Phase::Ready { life, .. }, Event::Stop) => {
-                let until = now + self.policy.stop_max;
-                self.phase = Phase::Stopping { life, until };
-                vec![Action::Terminate { life }, Action::Wake { at: until }]
-            }
+            // a time that no longer matters
+            Phase::Idle
+            | Phase::Starting { .. }
+            | Phase::Ready { .. }
+            | Phase::Waiting { .. }
+            | Phase::Stopping { .. }
+            | Phase::Killing { .. }
+            | Phase::Parked { .. } => vec![],
+        }
+    }
 
-            (Phase::Ready { life, since }, Event::Exited { life: of, how }) if life == of => {
-                self.died(life, how, since, now)
-            }
-
-            (Phase::Waiting { until, .. }, Event::Clock) if now >= until => self.start(now),
-            (Phase::Waiting { .. } | Phase::Parked { .. }, Event::Stop) => {
+    /// Ends it within `patience`; who asks again shortens what is left, and never lengthens it.
+    fn stop(&mut self, now: Instant, patience: Duration) -> Vec<Action> {
+        let until = now + patience;
+        match self.phase {
+            Phase::Idle | Phase::Waiting { .. } | Phase::Parked { .. } => {
                 self.phase = Phase::Idle;
                 vec![Action::Tell(News::Stopped { life: None, how: None })]
             }
-
-            (Phase::Stopping { life, .. }, Event::Exited { life: of, how }) if life == of => {
-                self.phase = Phase::Idle;
-                vec![Action::Tell(News::Stopped { life: Some(life), how: Some(how) })]
+            Phase::Starting { life, .. } | Phase::Ready { life, .. } => {
+                self.phase = Phase::Stopping { life, until, then: Then::Rest };
+                vec![Action::Terminate { life }, Action::Wake { at: until }]
             }
-            (Phase::Stopping { life, until }, Event::Clock) if now >= until => {
-                self.phase = Phase::Killing { life, since: now, asked: true };
-                vec![Action::Kill { life }]
+            Phase::Stopping { life, until: so_far, .. } => {
+                let until = until.min(so_far);
+                self.phase = Phase::Stopping { life, until, then: Then::Rest };
+                if until < so_far { vec![Action::Wake { at: until }] } else { vec![] }
             }
-
-            (Phase::Killing { life, asked: true, .. }, Event::Exited { life: of, how }) if life == of => {
-                self.phase = Phase::Idle;
-                vec![Action::Tell(News::Stopped { life: Some(life), how: Some(how) })]
-            }
-            (Phase::Killing { life, since, asked: false }, Event::Exited { life: of, how }) if life == of => {
-                self.died(life, how, since, now)
-            }
-            (Phase::Killing { life, since, asked: false }, Event::Stop) => {
-                self.phase = Phase::Killing { life, since, asked: true };
+            Phase::Killing { life, since, .. } => {
+                self.phase = Phase::Killing { life, since, then: Then::Rest };
                 vec![]
             }
+        }
+    }
 
-            // late news, and wishes that are already on their way
-            (Phase::Idle, Event::Ready { .. } | Event::Exited { .. } | Event::Clock)
-            | (
-                Phase::Starting { .. },
-                Event::Start | Event::Ready { .. } | Event::Exited { .. } | Event::Clock,
-            )
-            | (
-                Phase::Ready { .. },
-                Event::Start | Event::Ready { .. } | Event::Exited { .. } | Event::Clock,
-            )
-            | (
-                Phase::Waiting { .. },
-                Event::Start | Event::Ready { .. } | Event::Exited { .. } | Event::Clock,
-            )
-            | (
-                Phase::Stopping { .. },
-                Event::Start | Event::Ready { .. } | Event::Exited { .. } | Event::Clock,
-            )
-            | (Phase::Stopping { .. } | Phase::Killing { asked: true, .. }, Event::Stop)
-            | (
-                Phase::Killing { .. },
-                Event::Start | Event::Ready { .. } | Event::Exited { .. } | Event::Clock,
-            )
-            | (
-                Phase::Parked { .. },
-                Event::Start | Event::Ready { .. } | Event::Exited { .. } | Event::Clock,
-            ) => {
-                vec![]
+    fn renew(&mut self, now: Instant) -> Vec<Action> {
+        match self.phase {
+            Phase::Starting { life, .. } | Phase::Ready { life, .. } => {
+                let until = now + self.policy.stop_max;
+                self.phase = Phase::Stopping { life, until, then: Then::Renewal };
+                vec![
+                    Action::Tell(News::Renewing { life }),
+                    Action::Terminate { life },
+                    Action::Wake { at: until },
+                ]
             }
+            Phase::Waiting { .. } | Phase::Parked { .. } => {
+                // what it died of may be what was changed
+                self.deaths.clear();
+                self.in_a_row = 0;
+                self.start(now)
+            }
+            // its next life, where there is one, has the new settings anyway
+            Phase::Idle | Phase::Stopping { .. } | Phase::Killing { .. } => vec![],
         }
     }
 
@@ -337,188 +424,4 @@ impl Jitter {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn policy() -> Policy {
-        Policy::of(&ipc::config::Supervisor::default())
-    }
-
-    fn secs(secs: u64) -> Duration {
-        Duration::from_secs(secs)
-    }
-
-    fn exited(life: Life, code: i32) -> Event {
-        Event::Exited { life, how: How::Code(code) }
-    }
-
-    fn died(life: Life, code: i32, restart_in: Option<Duration>) -> Action {
-        Action::Tell(News::Died { life, how: How::Code(code), restart_in })
-    }
-
-    /// Runs events at given seconds, and checks what each one asks for.
-    fn check(steps: &[(u64, Event, Vec<Action>)]) -> Lifecycle {
-        let start = Instant::now();
-        let mut child = Lifecycle::new(policy(), 1);
-        for (at, event, expected) in steps {
-            let said = child.on(event.clone(), start + secs(*at));
-            let seen: Vec<_> =
-                said.into_iter().filter(|action| !matches!(action, Action::Wake { .. })).collect();
-            assert_eq!(&seen, expected, "at {at}: {event:?}, now {:?}", child.phase());
-        }
-        child
-    }
-
-    #[test]
-    fn it_starts_serves_and_ends_as_asked() {
-        let child = check(&[
-            (0, Event::Start, vec![Action::Spawn { life: 1 }]),
-            (1, Event::Ready { life: 1 }, vec![Action::Tell(News::Ready { life: 1, took: secs(1) })]),
-            (2, Event::Stop, vec![Action::Terminate { life: 1 }]),
-            (3, Event::Stop, vec![]),
-            (3, exited(1, 0), vec![Action::Tell(News::Stopped { life: Some(1), how: Some(How::Code(0)) })]),
-        ]);
-        assert_eq!((child.phase(), child.restarts()), (&Phase::Idle, 0));
-    }
-
-    #[test]
-    fn the_first_restart_is_at_once_whether_it_lived_long_or_not() {
-        for lived in [1, 30] {
-            check(&[
-                (0, Event::Start, vec![Action::Spawn { life: 1 }]),
-                (0, Event::Ready { life: 1 }, vec![Action::Tell(News::Ready { life: 1, took: secs(0) })]),
-                (lived, exited(1, 0), vec![died(1, 0, Some(Duration::ZERO))]),
-                (lived, Event::Clock, vec![Action::Spawn { life: 2 }]),
-            ]);
-        }
-    }
-
-    #[test]
-    fn b7_news_of_an_earlier_life_changes_nothing() {
-        check(&[
-            (0, Event::Start, vec![Action::Spawn { life: 1 }]),
-            (1, exited(1, 1), vec![died(1, 1, Some(Duration::ZERO))]),
-            (1, Event::Clock, vec![Action::Spawn { life: 2 }]),
-            (1, exited(1, 1), vec![]),
-            (1, Event::Ready { life: 1 }, vec![]),
-            (1, Event::Ready { life: 2 }, vec![Action::Tell(News::Ready { life: 2, took: secs(0) })]),
-            (2, exited(1, 9), vec![]),
-        ]);
-    }
-
-    #[test]
-    fn b10_a_crash_loop_ends_parked_and_a_start_that_succeeds_does_not_reset_the_count() {
-        let start = Instant::now();
-        let mut child = Lifecycle::new(policy(), 1);
-        let mut now = start;
-        let mut lives = 0;
-        let mut wakes = std::collections::BTreeSet::new();
-        let mut todo = child.on(Event::Start, now);
-        while !matches!(child.phase(), Phase::Parked { .. }) {
-            match todo.pop() {
-                Some(Action::Spawn { life }) => {
-                    lives = life;
-                    todo.extend(child.on(Event::Ready { life }, now));
-                    todo.extend(child.on(exited(life, 70), now));
-                }
-                Some(Action::Wake { at }) => drop(wakes.insert(at)),
-                Some(Action::Tell(_) | Action::Terminate { .. } | Action::Kill { .. }) => {}
-                None => {
-                    now = wakes.pop_first().expect("it waits for something");
-                    todo.extend(child.on(Event::Clock, now));
-                }
-            }
-            assert!(now < start + secs(5), "the pauses stay short while the count is low");
-        }
-        assert_eq!(lives, 6, "five deaths are borne, the sixth parks");
-        assert!(
-            matches!(child.phase(), Phase::Parked { why } if why.contains("6 times")),
-            "{:?}",
-            child.phase()
-        );
-        assert_eq!(child.on(Event::Start, now), vec![]);
-    }
-
-    #[test]
-    fn t29_a_wrong_configuration_is_not_tried_again() {
-        let child = check(&[
-            (0, Event::Start, vec![Action::Spawn { life: 1 }]),
-            (
-                1,
-                exited(1, 78),
-                vec![
-                    died(1, 78, None),
-                    Action::Tell(News::Parked {
-                        why: "it ended with exit code 78, which starting it again will not mend".into(),
-                    }),
-                ],
-            ),
-        ]);
-        assert!(matches!(child.phase(), Phase::Parked { .. }));
-    }
-
-    #[test]
-    fn a_child_that_is_never_ready_or_never_ends_is_killed() {
-        check(&[
-            (0, Event::Start, vec![Action::Spawn { life: 1 }]),
-            (19, Event::Clock, vec![]),
-            (20, Event::Clock, vec![Action::Kill { life: 1 }]),
-            (
-                20,
-                Event::Exited { life: 1, how: How::Signal(9) },
-                vec![Action::Tell(News::Died {
-                    life: 1,
-                    how: How::Signal(9),
-                    restart_in: Some(Duration::ZERO),
-                })],
-            ),
-            (20, Event::Clock, vec![Action::Spawn { life: 2 }]),
-            (21, Event::Stop, vec![Action::Terminate { life: 2 }]),
-            (25, Event::Clock, vec![]),
-            (29, Event::Clock, vec![Action::Kill { life: 2 }]),
-            (
-                29,
-                Event::Exited { life: 2, how: How::Signal(9) },
-                vec![Action::Tell(News::Stopped { life: Some(2), how: Some(How::Signal(9)) })],
-            ),
-        ]);
-    }
-
-    proptest! {
-        /// Whatever happens in whatever order: at most one life at a time, lives only grow, no action on a life that is over.
-        #[test]
-        fn two_lives_never_overlap(steps in proptest::collection::vec((0u8..6, 0u64..4, 0u64..30), 1..200)) {
-            let start = Instant::now();
-            let mut now = start;
-            let mut child = Lifecycle::new(policy(), 7);
-            let (mut alive, mut latest) = (None, 0);
-            for (what, of, pause) in steps {
-                now += secs(pause);
-                let event = match what {
-                    0 => Event::Start,
-                    1 => Event::Ready { life: of },
-                    // only a process that is alive can end
-                    2 => match alive.take() {
-                        Some(life) => Event::Exited { life, how: How::Code(1) },
-                        None => Event::Exited { life: of.min(latest), how: How::Code(1) },
-                    },
-                    3 | 4 => Event::Clock,
-                    _ => Event::Stop,
-                };
-                for action in child.on(event, now) {
-                    match action {
-                        Action::Spawn { life } => {
-                            prop_assert!(alive.is_none(), "spawned {life} while {alive:?} lives");
-                            prop_assert!(life > latest);
-                            (alive, latest) = (Some(life), life);
-                        }
-                        Action::Terminate { life } | Action::Kill { life } => prop_assert_eq!(alive, Some(life)),
-                        Action::Wake { at } => prop_assert!(at >= now),
-                        Action::Tell(_) => {}
-                    }
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -1,19 +1,16 @@
-//! `lisa-supervisor [--home DIR]`: what `lisa up` executes.
+//! `lisa-supervisor [--home DIR] [--ready-fd N]`: what `lisa up` executes.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use ipc::{
     exit::{Exit, Fault},
     home::Home,
 };
+use supervisor::Above;
 
 fn main() -> ExitCode {
     ipc::log::start();
-    match home().and_then(|home| {
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Fault::again)?;
-        runtime.block_on(supervisor::run(home))
-    }) {
+    match start() {
         Ok(()) => Exit::Asked.into(),
         Err(fault) => {
             tracing::error!("{fault}");
@@ -22,13 +19,31 @@ fn main() -> ExitCode {
     }
 }
 
-fn home() -> Result<Home, Fault> {
-    let usage = || Fault { exit: Exit::Usage, source: "usage: lisa-supervisor [--home DIR]".into() };
-    let mut arguments = std::env::args_os().skip(1);
-    let flag = match (arguments.next(), arguments.next(), arguments.next()) {
-        (None, _, _) => None,
-        (Some(flag), Some(folder), None) if flag == "--home" => Some(PathBuf::from(folder)),
-        _ => return Err(usage()),
-    };
-    Home::from_environment(flag).map_err(|error| Fault { exit: Exit::Usage, source: error.into() })
+fn start() -> Result<(), Fault> {
+    let (home, ready) = arguments(std::env::args_os().skip(1))?;
+    // before the runtime opens anything
+    let above = Above::take(ready, |name| std::env::var_os(name))?;
+    let home = Home::from_environment(home).map_err(|error| usage(&error.to_string()))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Fault::again)?;
+    runtime.block_on(supervisor::run(home, above))
+}
+
+fn arguments(mut given: impl Iterator<Item = OsString>) -> Result<(Option<PathBuf>, Option<i32>), Fault> {
+    const FORM: &str = "usage: lisa-supervisor [--home DIR] [--ready-fd N]";
+    let (mut home, mut ready) = (None, None);
+    while let Some(flag) = given.next() {
+        match (flag.to_str(), given.next()) {
+            (Some("--home"), Some(folder)) => home = Some(PathBuf::from(folder)),
+            (Some("--ready-fd"), Some(number)) => {
+                let number = number.to_str().and_then(|number| number.parse().ok());
+                ready = Some(number.ok_or_else(|| usage("`--ready-fd` takes the number of a descriptor"))?);
+            }
+            _ => return Err(usage(FORM)),
+        }
+    }
+    Ok((home, ready))
+}
+
+fn usage(why: &str) -> Fault {
+    Fault { exit: Exit::Usage, source: why.into() }
 }

@@ -25,6 +25,8 @@ const HOMES: &[(&str, &str)] = &[
     ("chardetng", "agent"),
     ("toml_edit", "agent"),
     ("rmcp", "agent"),
+    ("cap-std", "agent"),
+    ("cap-fs-ext", "agent"),
     ("nix", "supervisor"),
     ("clap", "client"),
 ];

@@ -37,7 +37,7 @@ const ASKED_CHARS_MAX: usize = 500;
 pub(crate) async fn begin(mind: &Mind, transcript: &Transcript, work: &Work, voice: &Voice) -> Pending {
     let mut pending =
         Pending::taken_up(transcript.untold_in(&work.request), transcript.forced(&work.request));
-    if work.run.is_some() {
+    if work.is_unread() {
         return pending;
     }
     let ledger = ledger(mind, Request::Objections { limit: LEDGER_MAX, open: false }).await;
@@ -119,13 +119,13 @@ pub(crate) async fn settle(
     outcome: &str,
 ) -> String {
     let Pending { mut open, mut addressed, overdue, .. } = pending;
-    if work.run.is_some() {
-        // nobody reads what she says in her own time: the runtime's note is what reaches a person
+    if work.is_unread() {
+        // nobody reads what she says in her own time or in a piece of a turn: the runtime's note is what reaches a person
         open.append(&mut addressed);
     }
     let added = words::untold(&open);
     if !added.is_empty() {
-        voice.text(&format!("\n\n{added}"));
+        voice.added(&format!("\n\n{added}"));
     }
     let kept = [words::overdue(&overdue), added.clone()].join("\n\n").trim().to_owned();
     if !kept.is_empty() {
@@ -136,7 +136,7 @@ pub(crate) async fn settle(
     }
     let asked = transcript.asked(&work.request);
     // her own time has no person in it; its first line says what it was for
-    let asked = if work.run.is_some() { asked.lines().next().unwrap_or_default() } else { &asked };
+    let asked = if work.is_unread() { asked.lines().next().unwrap_or_default() } else { &asked };
     let asked = one_line(asked, ASKED_CHARS_MAX);
     let became = |objection: Objection, by: SurfacedBy, outcome: &str, asked: &str| Surfaced {
         id: objection.id,

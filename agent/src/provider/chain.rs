@@ -103,8 +103,12 @@ mod tests {
 
     /// Who answered or whose error is told.
     async fn ask(chain: &Chain) -> Result<String, ProviderError> {
-        let request =
-            ModelRequest { system: String::new(), messages: vec![Message::user("hi")], tools: vec![] };
+        let request = ModelRequest {
+            said: 0,
+            system: String::new(),
+            messages: vec![Message::user("hi")],
+            tools: vec![],
+        };
         let (deltas, _shown) = mpsc::channel(8);
         chain.stream(&request, deltas).await.map(|completion| completion.model)
     }

@@ -9,7 +9,7 @@ use ipc::config::{Model, ProviderName};
 use reqwest::Url;
 
 use super::{
-    Provider, ProviderError,
+    Known, Provider, ProviderError,
     chain::Chain,
     local::address_of,
     settings::{Key, RemoteSettings, Settings, Speaks, is_loopback, without_query},
@@ -159,6 +159,11 @@ impl Choice {
         std::iter::once(&self.settings).chain(&self.fallback).cloned().collect()
     }
 
+    /// What is known of the models in it.
+    pub(crate) fn known(&self) -> Known {
+        Known::of(std::iter::once(&self.settings).chain(&self.fallback))
+    }
+
     /// Makes the provider, or the chain of them. Nothing is asked yet.
     pub(crate) fn build(&self) -> Result<Arc<dyn Provider>, ProviderError> {
         let first = self.settings.build()?;
@@ -172,10 +177,10 @@ impl Choice {
 
 /// The variables of keys that are set and would be looked at, by name: those of vendors, and those the configuration names.
 pub(crate) fn key_variables(config: &Model, env: Env<'_>) -> Vec<String> {
-    let named =
+    let links =
         std::iter::once(config).chain(&config.fallback).filter_map(|link| link.key_variable.as_deref());
     let mut names: Vec<&str> = VENDORS.iter().map(|vendor| vendor.variable).collect();
-    for name in named {
+    for name in links {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -338,6 +343,7 @@ fn remote(
         max_tokens: config.max_tokens,
         thinking: config.thinking,
         context: config.context,
+        price: config.price,
     })
 }
 

@@ -116,6 +116,26 @@ impl Fault {
         }
     }
 
+    /// Whether it means that the conversation is longer than the model takes in (row C7.33). Servers have no common code for
+    /// it, so that their words count; what asks for patience is never meant.
+    pub(crate) fn is_too_long(&self) -> bool {
+        match self {
+            Self::Status { status: 413, .. } => true,
+            Self::Status { status: 400 | 422 | 500, said: Some(said), spent: false, .. }
+            | Self::Reported { said, .. } => says_too_long(said),
+            Self::Status { .. }
+            | Self::Unreachable { .. }
+            | Self::Silent { .. }
+            | Self::Broken { .. }
+            | Self::Incomplete
+            | Self::NotAStream { .. }
+            | Self::Compressed
+            | Self::Garbled { .. }
+            | Self::TooLarge { .. }
+            | Self::Unusable { .. } => false,
+        }
+    }
+
     /// How long the provider asks to wait before it is asked again.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -123,6 +143,28 @@ impl Fault {
             _ => None,
         }
     }
+}
+
+/// Whether a server's words are about a conversation that does not fit: OpenAI and those like it, Anthropic, llama.cpp,
+/// vLLM, Gemini, Ollama.
+fn says_too_long(said: &str) -> bool {
+    let said = said.to_lowercase();
+    [
+        "context length",
+        "context_length",
+        "context window",
+        "context size",
+        "maximum context",
+        "prompt is too long",
+        "input is too long",
+        "input token count",
+        "too many input tokens",
+        "exceeds the available context",
+        "exceed_context_size",
+        "reduce the length of the messages",
+    ]
+    .iter()
+    .any(|words| said.contains(words))
 }
 
 /// Whether a status is one that passes by itself.
@@ -134,6 +176,11 @@ impl ProviderError {
     /// Whether asking another model is right: it may well answer, and nothing was shown yet.
     pub(crate) fn is_for_another(&self) -> bool {
         !self.shown && self.fault.is_of_this_model_alone()
+    }
+
+    /// Whether asking again with a shorter conversation is right.
+    pub(crate) fn is_too_long(&self) -> bool {
+        !self.shown && self.fault.is_too_long()
     }
 
     /// Whether asking again is right: it may go well, and nothing was shown yet.
@@ -280,6 +327,33 @@ mod tests {
         check(Fault::Reported { said: "overloaded".into(), passing: true }, true);
         check(Fault::Reported { said: "bad".into(), passing: false }, false);
         check(Fault::Compressed, false);
+    }
+
+    #[test]
+    fn c7_33_a_conversation_that_does_not_fit_is_known_by_what_servers_say() {
+        let check = |code: u16, said: &str, too_long: bool| {
+            let Fault::Status { spent, retry_after, key_variable, .. } = status(code, false) else {
+                panic!()
+            };
+            let fault =
+                Fault::Status { status: code, said: Some(said.into()), spent, retry_after, key_variable };
+            assert_eq!(fault.is_too_long(), too_long, "{code} {said}");
+        };
+        check(
+            400,
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000",
+            true,
+        );
+        check(400, "prompt is too long: 210000 tokens > 200000 maximum", true);
+        check(400, "the request exceeds the available context size. try increasing the context size", true);
+        check(400, "The input token count (1200000) exceeds the maximum number of tokens allowed", true);
+        check(500, "Context size has been exceeded.", true);
+        check(413, "no", true);
+        check(400, "tools.0.name: invalid", false);
+        check(429, "Request too large on tokens per min; context length", false);
+        check(401, "context length", false);
+        assert!(Fault::Reported { said: "context_length_exceeded".into(), passing: false }.is_too_long());
+        assert!(!Fault::Incomplete.is_too_long());
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl<D: Dialect> Remote<D> {
     /// Makes a client for what is set. Nothing is asked yet.
     pub(super) fn new(settings: &RemoteSettings) -> Result<Self, ProviderError> {
         let endpoint = without_query(&settings.base_url);
-        let model = format!("{}/{}", D::PROVIDER, settings.name);
+        let model = settings.model();
         let client = client::<D>(settings).map_err(|error| ProviderError {
             model: model.clone(),
             endpoint: endpoint.clone(),

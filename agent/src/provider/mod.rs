@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A provider keeps nothing between two calls, runs no tool and writes no file. What it returns is whole or an error: a
-//! truncated answer is never taken as an answer. Shortening a conversation that grew too long is not done here.
+//! truncated answer is never taken as an answer. Shortening a conversation that grew too long is done in `length`.
 
 mod anthropic;
 mod chain;
@@ -15,6 +15,7 @@ pub(crate) mod config_env;
 mod error;
 mod history;
 mod http;
+mod known;
 pub(crate) mod local;
 mod message;
 pub(crate) mod naming;
@@ -37,6 +38,7 @@ use tokio::sync::mpsc;
 pub(crate) use self::{
     choice::{Choice, choose, key_variables},
     error::{Fault, ProviderError},
+    known::Known,
     message::{Block, Input, Message, Opaque, Role},
     proof::prove,
     settings::{RemoteSettings, Settings, is_loopback, without_query},
@@ -52,6 +54,15 @@ pub(crate) struct ModelRequest {
     pub messages: Vec<Message>,
     /// The tools that may be called.
     pub tools: Vec<ToolSpec>,
+    /// How many messages the conversation has, also those that a summary stands for; zero where all of them are here.
+    pub said: usize,
+}
+
+impl ModelRequest {
+    /// A question in words alone, outside of any conversation.
+    pub(crate) fn of_words(system: &str, asked: String) -> Self {
+        Self { system: system.to_owned(), messages: vec![Message::user(asked)], tools: Vec::new(), said: 0 }
+    }
 }
 
 /// A piece of an answer while it comes in, for showing only: what counts is the [`Completion`].
@@ -90,12 +101,36 @@ pub(crate) enum Stop {
 }
 
 /// What an answer cost.
+#[expect(clippy::struct_field_names, reason = "they are called as the protocols call them")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// Tokens read.
+    /// Tokens read, and neither taken from nor written to a cache.
     pub input_tokens: Option<u64>,
     /// Tokens written.
     pub output_tokens: Option<u64>,
+    /// Tokens taken from a cache.
+    pub cache_read_tokens: Option<u64>,
+    /// Tokens read and put into a cache.
+    pub cache_write_tokens: Option<u64>,
+}
+
+impl Usage {
+    /// All that was read, whatever the way; nothing where the provider does not say.
+    pub(crate) fn read(&self) -> Option<u64> {
+        let known = [self.input_tokens, self.cache_read_tokens, self.cache_write_tokens];
+        known.iter().any(Option::is_some).then(|| known.into_iter().flatten().fold(0, u64::saturating_add))
+    }
+
+    /// Where a provider counts what it took from its cache among what it read.
+    fn of_all_read(all: Option<u64>, cached: Option<u64>, output: Option<u64>) -> Self {
+        let input = all.map(|all| all.saturating_sub(cached.unwrap_or_default()));
+        Self {
+            input_tokens: input,
+            output_tokens: output,
+            cache_read_tokens: cached,
+            cache_write_tokens: None,
+        }
+    }
 }
 
 /// An answer that is under way. Dropping it cancels the request.
@@ -114,5 +149,6 @@ pub(crate) trait Provider: Send + Sync {
 /// The id of the call at `index` in the answer to `request`: our own for every provider, unique in a conversation that only
 /// grows, so that a vendor's ids (which some repeat in every answer) never meet in a session (row C7.31).
 fn call_id(request: &ModelRequest, index: usize) -> String {
-    format!("call_{}_{index}", request.messages.len())
+    let said = if request.said > 0 { request.said } else { request.messages.len() };
+    format!("call_{said}_{index}")
 }

@@ -168,29 +168,20 @@ pub(crate) fn wanted(
         let address = found.iter().find(|server| server.kind == kind).map(|server| server.address.as_str());
         return Ok(local(kind, address.unwrap_or(kind.usual()), model));
     }
-    match WHO.iter().find(|known| known.word == who) {
-        Some(known) => Ok(Wanted::Other {
+    if let Some(known) = WHO.iter().find(|known| known.word == who) {
+        return Ok(Wanted::Other {
             provider: known.provider,
             name: model.to_owned(),
             address: known.address.map(str::to_owned),
             key_variable: None,
-        }),
-        None => {
-            let known: Vec<_> = WHO
-                .iter()
-                .map(|known| known.word)
-                .chain(Kind::ALL.into_iter().map(Kind::word).filter(|word| *word != "ollama"))
-                .collect();
-            let nearest = ipc::text::nearest(who, known.iter().copied())
-                .map(|near| format!(" (did you mean `{near}/{model}`?)"));
-            let list: Vec<_> = known.iter().map(|word| format!("`{word}`")).collect();
-            Err(NameError::Who {
-                who: who.to_owned(),
-                nearest: nearest.unwrap_or_default(),
-                known: list.join(", "),
-            })
-        }
+        });
     }
+    let others = Kind::ALL.into_iter().map(Kind::word).filter(|word| *word != "ollama");
+    let known: Vec<_> = WHO.iter().map(|known| known.word).chain(others).collect();
+    let nearest = ipc::text::nearest(who, known.iter().copied());
+    let nearest = nearest.map(|near| format!(" (did you mean `{near}/{model}`?)"));
+    let list: Vec<_> = known.iter().map(|word| format!("`{word}`")).collect();
+    Err(NameError::Who { who: who.to_owned(), nearest: nearest.unwrap_or_default(), known: list.join(", ") })
 }
 
 fn local(kind: Kind, address: &str, name: &str) -> Wanted {

@@ -87,7 +87,7 @@ impl Trial {
         let word = words();
         let asked = Message::user(format!("Call the tool `{ECHO}` with the text `{word}`."));
         let mut request =
-            ModelRequest { system: SYSTEM.to_owned(), messages: vec![asked], tools: vec![echo()] };
+            ModelRequest { system: SYSTEM.to_owned(), messages: vec![asked], tools: vec![echo()], said: 1 };
         let first = match self.ask(provider, &request).await {
             Ok(first) => first,
             Err(error) => {

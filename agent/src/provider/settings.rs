@@ -2,12 +2,17 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use ipc::config::Thinking;
+use ipc::config::{Price, Thinking};
 use reqwest::Url;
 
 use super::{
-    Provider, ProviderError, anthropic::Anthropic, http::Remote, offline::Offline, ollama::Ollama,
-    openai::OpenAi, responses::Responses,
+    Provider, ProviderError,
+    anthropic::Anthropic,
+    http::{Dialect, Remote},
+    offline::Offline,
+    ollama::Ollama,
+    openai::OpenAi,
+    responses::Responses,
 };
 
 /// A provider that can be built.
@@ -53,6 +58,8 @@ pub(crate) struct RemoteSettings {
     pub thinking: Option<Thinking>,
     /// How many tokens of a conversation it takes in.
     pub context: Option<u32>,
+    /// What its tokens cost.
+    pub price: Option<Price>,
 }
 
 impl Settings {
@@ -67,6 +74,19 @@ impl Settings {
                 Speaks::Responses => Arc::new(Remote::<Responses>::new(settings)?),
             },
         })
+    }
+}
+
+impl RemoteSettings {
+    /// The model as [`Provider::model`] names it.
+    pub(super) fn model(&self) -> String {
+        let provider = match self.speaks {
+            Speaks::OpenAi => OpenAi::PROVIDER,
+            Speaks::Anthropic => Anthropic::PROVIDER,
+            Speaks::Ollama => Ollama::PROVIDER,
+            Speaks::Responses => Responses::PROVIDER,
+        };
+        format!("{provider}/{}", self.name)
     }
 }
 
@@ -124,6 +144,7 @@ impl RemoteSettings {
             max_tokens: None,
             thinking: None,
             context: None,
+            price: None,
         }
     }
 }

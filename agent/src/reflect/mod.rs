@@ -15,7 +15,7 @@ mod due;
 mod prompt;
 mod quote;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use ipc::{
     acp::StopReason,
@@ -225,6 +225,7 @@ async fn go_on(
                 Ok(stop) => (stop_reason(stop), None),
                 Err(error) => ("error".to_owned(), Some(chain(&error))),
             };
+            mind.spent.turn(mind, &own);
             own.ended(&request, &stop, error.as_deref(), mind.now()).await?;
             error
         }
@@ -260,8 +261,11 @@ async fn turn(
         run: Some(run),
         tools: Some(TOOLS.map(str::to_owned).into()),
         rounds_max: ROUNDS_MAX.saturating_sub(rounds).max(1),
+        tokens_max: None,
         looks_back_on: session.conversation(0, begun.up_to).into(),
         looks_back_from: session.conversation(0, begun.from).len(),
+        is_part: false,
+        in_parts: Arc::default(),
     };
     let voice = Voice::new(mind.notices.clone(), &own.header.id, request);
     let own_cancel = cancel.child_token();
@@ -279,7 +283,7 @@ async fn open_run(mind: &Mind, session: &str) -> Result<RunToken, ReflectError> 
 
 /// The words of the prompt, from how she is now.
 async fn ask_for(mind: &Mind, session: &Transcript, begun: &Begun) -> Result<String, ReflectError> {
-    let held = mind.portrait.current(&mind.soul, mind.person_in(&session.header)).await?;
+    let held = mind.held(&session.header).await?;
     let is_offered = |tool: &&str| held.tools.iter().any(|offered| offered.name == *tool);
     let tools: Vec<&str> = TOOLS.into_iter().filter(is_offered).collect();
     let messages = session.conversation(begun.from, begun.up_to);

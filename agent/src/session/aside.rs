@@ -210,6 +210,7 @@ mod tests {
             session.objected(&first, &objection("b"), now).await.unwrap();
             session.say(hers("done"), None, now).await.unwrap();
             session.say_ours(Message::user("[lisa] go on"), now).await.unwrap();
+            drop(session);
 
             let mut later = catalog.read(&id).unwrap();
             assert_eq!((later.asked(&first).as_str(), later.forced(&first)), ("write to all", 1));

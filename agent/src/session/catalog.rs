@@ -42,7 +42,8 @@ impl Catalog {
         Self(path.into())
     }
 
-    /// Makes a session.
+    /// Makes a session with nobody in particular.
+    #[cfg(test)]
     pub(crate) fn create(
         &self,
         kind: Kind,
@@ -51,6 +52,19 @@ impl Catalog {
         now: &ZonedDateTime,
     ) -> Result<Header, SessionError> {
         self.create_with(None, kind, cwd, model, now)
+    }
+
+    /// Makes a session for one task of her own time.
+    pub(crate) fn create_for(
+        &self,
+        task: &str,
+        model: &str,
+        now: &ZonedDateTime,
+    ) -> Result<Header, SessionError> {
+        self.make(Kind::Heartbeat, now, |header| {
+            model.clone_into(&mut header.model);
+            header.rest.insert("task".to_owned(), task.into());
+        })
     }
 
     /// Makes a session with a person.
@@ -62,20 +76,51 @@ impl Catalog {
         model: &str,
         now: &ZonedDateTime,
     ) -> Result<Header, SessionError> {
+        self.make(kind, now, |header| {
+            cwd.clone_into(&mut header.cwd);
+            model.clone_into(&mut header.model);
+            header.person = person;
+        })
+    }
+
+    /// Makes the session of a piece of another one's turn: with the same person, in the same folder.
+    pub(crate) fn create_part(
+        &self,
+        of: &Header,
+        person: Option<String>,
+        model: &str,
+        now: &ZonedDateTime,
+    ) -> Result<Header, SessionError> {
+        self.make(Kind::Task, now, |header| {
+            of.cwd.clone_into(&mut header.cwd);
+            model.clone_into(&mut header.model);
+            header.person = person;
+            header.parent = Some(of.id.clone());
+        })
+    }
+
+    fn make(
+        &self,
+        kind: Kind,
+        now: &ZonedDateTime,
+        fill: impl FnOnce(&mut Header),
+    ) -> Result<Header, SessionError> {
         ipc::endpoint::private_folder(&self.0).map_err(|error| {
             SessionError::io("make the folder for", &self.0)(std::io::Error::other(error))
         })?;
         let id = format!("{}-{}", now.strftime("%Y%m%d-%H%M%S"), ipc::id::random_hex::<3>());
-        let header = Header {
+        let mut header = Header {
             id: id.clone(),
             version: 2,
             started_at: now.timestamp().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
-            cwd: cwd.to_owned(),
-            model: model.to_owned(),
+            cwd: String::new(),
+            model: String::new(),
             kind: Some(kind),
-            person,
+            person: None,
+            parent: None,
             rest: [("sandboxMode".to_owned(), "off".into())].into_iter().collect(),
         };
+        fill(&mut header);
         file::create(&self.path(&id)?, header.clone())?;
         Ok(header)
     }
@@ -87,6 +132,12 @@ impl Catalog {
 
     /// Lists the conversations, the last written first; her own time is not among them.
     pub(crate) fn list(&self) -> Result<Vec<Listed>, SessionError> {
+        let listed = self.files()?.into_iter().filter_map(|(modified, path)| listed(modified, &path));
+        Ok(listed.take(LISTED_MAX).collect())
+    }
+
+    /// The files of all sessions, the last written first.
+    pub(super) fn files(&self) -> Result<Vec<(SystemTime, PathBuf)>, SessionError> {
         let failed = |error| SessionError::io("list", &self.0)(error);
         let folder = match std::fs::read_dir(&self.0) {
             Ok(folder) => folder,
@@ -99,11 +150,10 @@ impl Catalog {
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
             .collect();
         files.sort_by(|a, b| b.cmp(a));
-        let listed = files.into_iter().filter_map(|(modified, path)| listed(modified, &path));
-        Ok(listed.take(LISTED_MAX).collect())
+        Ok(files)
     }
 
-    fn path(&self, id: &str) -> Result<PathBuf, SessionError> {
+    pub(super) fn path(&self, id: &str) -> Result<PathBuf, SessionError> {
         let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if id.is_empty() || id.len() > 128 || !id.chars().all(safe) {
             return Err(SessionError::BadName { id: ipc::text::one_line(id, 80) });
@@ -112,7 +162,7 @@ impl Catalog {
     }
 }
 
-fn listed(modified: SystemTime, path: &Path) -> Option<Listed> {
+pub(super) fn listed(modified: SystemTime, path: &Path) -> Option<Listed> {
     let mut entries = file::read_beginning(path, BEGINNING_BYTES_MAX).ok()?.into_iter();
     let Some(Entry::Session(header)) = entries.next() else { return None };
     // a file under another name than its own could not be found again

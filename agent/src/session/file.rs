@@ -2,18 +2,29 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Read as _},
+    io::{self, BufReader, Read as _},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
-use ipc::{contract::soul, lines};
+use ipc::{
+    contract::{sessions::Usage, soul},
+    lines,
+};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::reflection::{Begun, Record};
+use super::{
+    compaction::Compaction,
+    reflection::{Begun, Record},
+};
 use crate::provider::Message;
+
+/// The longest line that is read: the longest answer of a model, each of its bytes escaped.
+const LINE_BYTES_MAX: usize = 32 << 20;
+/// How much of a file is read at once.
+const READ_BYTES: usize = 64 << 10;
 
 /// Why a session cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +38,9 @@ pub(crate) enum SessionError {
     /// The file has no first line that says what it is.
     #[error("the session file `{path}` does not begin as one; move it away, or mend its first line")]
     NoHeader { path: PathBuf },
+    /// Somebody else writes it.
+    #[error("the session `{id}` is being written by another process; end that one, or begin a new session")]
+    Busy { id: String },
     /// The system refused.
     #[error("could not {attempt} the session file `{path}`")]
     Io { attempt: &'static str, path: PathBuf, source: io::Error },
@@ -49,7 +63,7 @@ pub(crate) struct Header {
     pub(crate) version: u32,
     /// When it began.
     pub(crate) started_at: String,
-    /// Where the person was.
+    /// The folder it works in: where the person was when it began. Taken up from elsewhere it stays this one.
     #[serde(default)]
     pub(crate) cwd: String,
     /// The model it began with.
@@ -62,9 +76,19 @@ pub(crate) struct Header {
     /// Whom she talks with: the name of their page in `relationships/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) person: Option<String>,
+    /// The session whose turn this one is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<String>,
     /// Whatever else a first line says.
     #[serde(flatten)]
     pub(crate) rest: Map<String, Value>,
+}
+
+impl Header {
+    /// The folder it works in. Her own time has none, and a relative path would mean another in each process.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        Some(Path::new(&self.cwd)).filter(|folder| folder.is_absolute())
+    }
 }
 
 /// What a session is for.
@@ -77,6 +101,8 @@ pub(crate) enum Kind {
     Heartbeat,
     /// She looks back on another session.
     Reflect,
+    /// A piece of another session's turn.
+    Task,
 }
 
 impl Kind {
@@ -84,7 +110,7 @@ impl Kind {
     pub(crate) const fn is_talk(self) -> bool {
         match self {
             Self::Chat => true,
-            Self::Heartbeat | Self::Reflect => false,
+            Self::Heartbeat | Self::Reflect | Self::Task => false,
         }
     }
 }
@@ -149,6 +175,15 @@ pub(crate) enum Entry {
     Reflecting(Begun),
     /// Looking back on the session is over.
     Reflection(Record),
+    /// From here on the conversation is sent with a summary in place of its older part.
+    Compaction(Compaction),
+    /// Another model answered, or will.
+    ModelChange {
+        /// When.
+        ts: Timestamp,
+        /// Which.
+        model: String,
+    },
     /// A turn is over.
     TurnEnd {
         /// When.
@@ -160,19 +195,28 @@ pub(crate) enum Entry {
         /// What went wrong, where something did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
+        /// What it cost, where a model was asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
     },
 }
 
-/// Reads the lines that mean something here.
-pub(crate) fn read(path: &Path, id: &str) -> Result<Vec<Entry>, SessionError> {
-    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+/// Reads a file: its first line, and those behind it that mean something here, one at a time.
+pub(crate) fn read(
+    path: &Path,
+    id: &str,
+) -> Result<(Header, impl Iterator<Item = Result<Entry, SessionError>> + use<>), SessionError> {
+    let file = File::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => SessionError::Unknown { id: id.to_owned() },
         _ => SessionError::io("read", path)(error),
     })?;
-    let entries: Vec<_> = lines::parse(&bytes);
-    match entries.first() {
-        Some(Entry::Session(_)) => Ok(entries),
-        _ => Err(SessionError::NoHeader { path: path.to_owned() }),
+    let failed = path.to_owned();
+    let mut entries = lines::stream(BufReader::with_capacity(READ_BYTES, file), LINE_BYTES_MAX)
+        .map(move |entry| entry.map_err(SessionError::io("read", &failed)));
+    match entries.next() {
+        Some(Ok(Entry::Session(header))) => Ok((header, entries)),
+        Some(Err(error)) => Err(error),
+        Some(Ok(_)) | None => Err(SessionError::NoHeader { path: path.to_owned() }),
     }
 }
 
@@ -222,7 +266,9 @@ mod tests {
         append(&path, &message("你好"), true).unwrap();
         OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"type\":\"mess").unwrap();
         append(&path, &message("after"), false).unwrap();
-        assert_eq!(read(&path, "s").unwrap(), [Entry::Session(header()), message("你好"), message("after")]);
+        let (first, entries) = read(&path, "s").unwrap();
+        assert_eq!((&first, first.version), (&header(), 2));
+        assert_eq!(entries.map(Result::unwrap).collect::<Vec<_>>(), [message("你好"), message("after")]);
     }
 
     #[test]
@@ -231,22 +277,32 @@ mod tests {
         let path = folder.path().join("s.jsonl");
         let lines = [
             json!({"type": "session", "id": "s", "version": 2, "startedAt": "x", "cwd": "/", "model": "m", "sandboxMode": "off"}),
-            json!({"type": "model_change", "ts": "2026-01-01T00:00:00Z", "model": "?"}),
+            json!({"type": "invented_later", "ts": "2026-01-01T00:00:00Z", "model": "?"}),
             json!({"type": "message", "ts": "2026-01-01T00:00:00.000Z", "message": {"role": "user", "content": "hi"}}),
         ];
         std::fs::write(&path, lines.map(|line| line.to_string()).join("\n")).unwrap();
-        let entries = read(&path, "s").unwrap();
-        assert_eq!(entries.len(), 2);
-        let Entry::Session(header) = &entries[0] else { panic!("the first line says what it is") };
+        let (header, entries) = read(&path, "s").unwrap();
+        assert_eq!(entries.count(), 1);
         assert_eq!((header.kind, header.rest["sandboxMode"].as_str()), (None, Some("off")));
+    }
+
+    #[test]
+    fn a_session_works_in_an_absolute_folder_or_in_none() {
+        let check = |cwd: &str, folder: Option<&str>| {
+            let header = Header { cwd: cwd.to_owned(), ..header() };
+            assert_eq!(header.folder(), folder.map(Path::new), "{cwd:?}");
+        };
+        check("/home/anna/灯塔", Some("/home/anna/灯塔"));
+        check("", None);
+        check("project", None);
     }
 
     #[test]
     fn se2_what_is_no_session_is_said_to_be_none() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.jsonl");
-        assert!(matches!(read(&path, "s"), Err(SessionError::Unknown { .. })));
+        assert!(matches!(read(&path, "s").err(), Some(SessionError::Unknown { .. })));
         std::fs::write(&path, "").unwrap();
-        assert!(matches!(read(&path, "s"), Err(SessionError::NoHeader { .. })));
+        assert!(matches!(read(&path, "s").err(), Some(SessionError::NoHeader { .. })));
     }
 }

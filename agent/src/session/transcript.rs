@@ -2,15 +2,20 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use ipc::id::RequestId;
+use ipc::{contract::sessions::Usage, id::RequestId};
 use jiff::Timestamp;
 
 use super::{
     aside::Asides,
+    compaction::{self, Compaction},
     file::{self, Entry, Header, SessionError},
     reflection::{Begun, Record, Watermark},
+    writer::Writer,
 };
-use crate::provider::{Block, Message, Role};
+use crate::{
+    length::estimate::{self, Gauge},
+    provider::{Block, Message, Role},
+};
 
 /// What a tool call is told whose result was lost with the process that waited for it.
 pub(crate) const INTERRUPTED: &str =
@@ -20,6 +25,7 @@ pub(crate) const INTERRUPTED: &str =
 #[derive(Debug)]
 pub(crate) struct Transcript {
     path: PathBuf,
+    writer: Writer,
     /// The first line.
     pub(crate) header: Header,
     /// What was said, oldest first.
@@ -32,6 +38,16 @@ pub(crate) struct Transcript {
     pub(crate) thinker: Option<String>,
     prompt: Option<String>,
     pub(super) asides: Asides,
+    /// The model that answered last.
+    model: String,
+    /// About how many tokens each message has.
+    sizes: Vec<u64>,
+    /// How it was shortened last.
+    pub(crate) compaction: Option<Compaction>,
+    /// How the estimate stands to what was counted in this life.
+    pub(crate) gauge: Gauge,
+    /// What its turn under way cost so far, in this life.
+    turn_cost: Usage,
 }
 
 /// How far the turn of a request has come.
@@ -51,13 +67,20 @@ pub(crate) enum TurnState {
 impl Transcript {
     /// Reads the session at `path`.
     pub(crate) fn read(path: PathBuf, id: &str) -> Result<Self, SessionError> {
-        let mut entries = file::read(&path, id)?.into_iter();
-        let Some(Entry::Session(header)) = entries.next() else {
-            return Err(SessionError::NoHeader { path });
-        };
-        let mut transcript = Self {
+        let (header, entries) = file::read(&path, id)?;
+        let mut transcript = Self::of(path, header);
+        for entry in entries {
+            transcript.fold(entry?);
+        }
+        Ok(transcript)
+    }
+
+    fn of(path: PathBuf, header: Header) -> Self {
+        Self {
             path,
+            model: header.model.clone(),
             header,
+            writer: Writer::default(),
             messages: Vec::new(),
             watermark: Watermark::default(),
             turns: BTreeMap::new(),
@@ -65,11 +88,11 @@ impl Transcript {
             thinker: None,
             prompt: None,
             asides: Asides::default(),
-        };
-        for entry in entries {
-            transcript.fold(entry);
+            sizes: Vec::new(),
+            compaction: None,
+            gauge: Gauge::default(),
+            turn_cost: Usage::default(),
         }
-        Ok(transcript)
     }
 
     fn fold(&mut self, entry: Entry) {
@@ -80,8 +103,11 @@ impl Transcript {
                 if let Some(request) = request {
                     self.turns.insert(request, TurnState::Open);
                 }
+                self.sizes.push(estimate::message(&message));
                 self.messages.push(message);
             }
+            Entry::Compaction(compaction) => self.compaction = Some(compaction),
+            Entry::ModelChange { model, .. } => self.model = model,
             Entry::Reflecting(begun) => self.watermark.begin(begun),
             Entry::Reflection(record) => self.watermark.end(&record, self.messages.len()),
             Entry::Prompt { fingerprint, .. } => self.prompt = Some(fingerprint),
@@ -146,8 +172,54 @@ impl Transcript {
             request: request.as_str().to_owned(),
             stop_reason: stop_reason.to_owned(),
             error: error.map(str::to_owned),
+            usage: (self.turn_cost.answers > 0).then_some(self.turn_cost),
         };
-        self.write(entry, true).await
+        self.write(entry, true).await?;
+        self.turn_cost = Usage::default();
+        Ok(())
+    }
+
+    /// Counts what an answer cost into the turn under way.
+    pub(crate) fn spend(&mut self, cost: &Usage) {
+        self.turn_cost.add(cost);
+    }
+
+    /// What the turn under way cost so far, in this life.
+    pub(crate) fn turn_cost(&self) -> Usage {
+        self.turn_cost
+    }
+
+    /// Writes down which model answered, where it is another than before.
+    pub(crate) async fn answered_by(&mut self, model: &str, ts: Timestamp) -> Result<(), SessionError> {
+        if self.model == model {
+            return Ok(());
+        }
+        self.write(Entry::ModelChange { ts, model: model.to_owned() }, false).await
+    }
+
+    /// Writes down that it is sent shortened from here on.
+    pub(crate) async fn compacted(&mut self, compaction: Compaction) -> Result<(), SessionError> {
+        self.write(Entry::Compaction(compaction), true).await
+    }
+
+    /// About how many tokens each message has.
+    pub(crate) fn sizes(&self) -> &[u64] {
+        &self.sizes
+    }
+
+    /// About how many tokens is sent of it.
+    pub(crate) fn load(&self) -> u64 {
+        match &self.compaction {
+            None => self.sizes.iter().sum(),
+            Some(compaction) => self.load_with(compaction),
+        }
+    }
+
+    /// The same, shortened so.
+    pub(crate) fn load_with(&self, compaction: &Compaction) -> u64 {
+        let kept = compaction.keep.and_then(|keep| self.sizes.get(keep)).copied().unwrap_or_default();
+        let newer: u64 = self.sizes.iter().skip(compaction.up_to).sum();
+        estimate::message(&compaction::as_sent(&compaction.summary)) + kept + newer
     }
 
     /// Writes down that looking back on this session begins.
@@ -161,11 +233,15 @@ impl Transcript {
     }
 
     pub(super) async fn write(&mut self, entry: Entry, durable: bool) -> Result<(), SessionError> {
-        let path = self.path.clone();
-        let writing =
-            tokio::task::spawn_blocking(move || file::append(&path, &entry, durable).map(|()| entry));
-        let entry = writing.await.expect("appending a line does not panic")?;
-        self.fold(entry);
+        let (path, id) = (self.path.clone(), self.header.id.clone());
+        let mut writer = std::mem::take(&mut self.writer);
+        let writing = tokio::task::spawn_blocking(move || {
+            let written = writer.append(&path, &id, &entry, durable);
+            (writer, written.map(|()| entry))
+        });
+        let (writer, written) = writing.await.expect("appending a line does not panic");
+        self.writer = writer;
+        self.fold(written?);
         Ok(())
     }
 
@@ -177,52 +253,62 @@ impl Transcript {
         last.content.iter().filter(|block| matches!(block, Block::ToolUse { .. })).cloned().collect()
     }
 
-    /// The messages as a model may be sent them: every call has exactly one result, right behind it (T28, C7.1–4).
-    ///
-    /// A file can lack results (a kill), hold one twice or hold one without a call (another program's edit); none of
-    /// that may brick the session.
-    pub(crate) fn repaired(&self) -> Vec<Message> {
-        let mut repaired: Vec<Message> = Vec::new();
-        let mut open: Vec<String> = Vec::new();
-        for message in &self.messages {
-            match message.role {
-                Role::Assistant => {
-                    answer(&mut repaired, &mut open);
-                    open = message.content.iter().filter_map(call_id).collect();
-                    repaired.push(message.clone());
-                }
-                Role::User => {
-                    let mut content = Vec::new();
-                    for block in &message.content {
-                        match block {
-                            Block::ToolResult { tool_use_id, .. } => {
-                                // a second result, or one without a call, has nothing to belong to
-                                if let Some(at) = open.iter().position(|id| id == tool_use_id) {
-                                    open.remove(at);
-                                    content.push(block.clone());
-                                }
-                            }
-                            Block::Text { .. }
-                            | Block::Thinking { .. }
-                            | Block::ToolUse { .. }
-                            | Block::Other(_) => {
+    /// The messages as a model may be sent them: shortened where that was decided, and without faults.
+    pub(crate) fn sent(&self) -> Vec<Message> {
+        sent(&self.messages, self.compaction.as_ref())
+    }
+}
+
+/// The messages of a conversation as a model may be sent them.
+pub(super) fn sent(messages: &[Message], compaction: Option<&Compaction>) -> Vec<Message> {
+    repaired(&compaction::shown(messages, compaction))
+}
+
+/// Messages in which every call has exactly one result, right behind it (T28, C7.1–4).
+///
+/// A file can lack results (a kill), hold one twice or hold one without a call (another program's edit); none of that may
+/// brick the session.
+fn repaired(messages: &[Message]) -> Vec<Message> {
+    let mut repaired: Vec<Message> = Vec::new();
+    let mut open: Vec<String> = Vec::new();
+    for message in messages {
+        match message.role {
+            Role::Assistant => {
+                answer(&mut repaired, &mut open);
+                open = message.content.iter().filter_map(call_id).collect();
+                repaired.push(message.clone());
+            }
+            Role::User => {
+                let mut content = Vec::new();
+                for block in &message.content {
+                    match block {
+                        Block::ToolResult { tool_use_id, .. } => {
+                            // a second result, or one without a call, has nothing to belong to
+                            if let Some(at) = open.iter().position(|id| id == tool_use_id) {
+                                open.remove(at);
                                 content.push(block.clone());
                             }
                         }
+                        Block::Text { .. }
+                        | Block::Thinking { .. }
+                        | Block::ToolUse { .. }
+                        | Block::Other(_) => {
+                            content.push(block.clone());
+                        }
                     }
-                    let missing = open.drain(..).map(|id| Block::result(id, INTERRUPTED, true));
-                    let results =
-                        content.iter().filter(|block| matches!(block, Block::ToolResult { .. })).count();
-                    content.splice(results..results, missing);
-                    if !content.is_empty() {
-                        repaired.push(Message { role: Role::User, content });
-                    }
+                }
+                let missing = open.drain(..).map(|id| Block::result(id, INTERRUPTED, true));
+                let results =
+                    content.iter().filter(|block| matches!(block, Block::ToolResult { .. })).count();
+                content.splice(results..results, missing);
+                if !content.is_empty() {
+                    repaired.push(Message { role: Role::User, content });
                 }
             }
         }
-        answer(&mut repaired, &mut open);
-        repaired
     }
+    answer(&mut repaired, &mut open);
+    repaired
 }
 
 fn call_id(block: &Block) -> Option<String> {
@@ -246,17 +332,9 @@ mod tests {
     use serde_json::json;
 
     fn transcript(messages: serde_json::Value) -> Transcript {
-        Transcript {
-            path: PathBuf::new(),
-            header: serde_json::from_value(json!({"id": "s", "version": 2, "startedAt": "x"})).unwrap(),
-            messages: serde_json::from_value(messages).unwrap(),
-            watermark: Watermark::default(),
-            turns: BTreeMap::new(),
-            last_reply: None,
-            thinker: None,
-            prompt: None,
-            asides: Asides::default(),
-        }
+        let header = serde_json::from_value(json!({"id": "s", "version": 2, "startedAt": "x"})).unwrap();
+        let messages = serde_json::from_value(messages).unwrap();
+        Transcript { messages, ..Transcript::of(PathBuf::new(), header) }
     }
 
     fn call(id: &str) -> serde_json::Value {
@@ -274,7 +352,7 @@ mod tests {
     #[test]
     fn t28_a_session_that_was_cut_anywhere_can_be_sent() {
         let check = |messages: serde_json::Value, expected: serde_json::Value| {
-            let repaired = transcript(messages.clone()).repaired();
+            let repaired = transcript(messages.clone()).sent();
             assert_eq!(json!(repaired), expected, "{messages}");
         };
         let user = json!({"role": "user", "content": [{"type": "text", "text": "go"}]});
@@ -308,5 +386,67 @@ mod tests {
         assert_eq!(transcript(json!([user, calls])).dangling().len(), 2);
         assert!(transcript(json!([user, calls, user])).dangling().is_empty());
         assert!(transcript(json!([])).dangling().is_empty());
+    }
+
+    fn kept(first: &serde_json::Value) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        std::fs::write(&path, format!("{first}\n")).unwrap();
+        (folder, path)
+    }
+
+    fn block_on<T>(work: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+    }
+
+    #[test]
+    fn se7_se8_se9_the_prompt_is_written_whenever_it_is_another_and_a_resume_does_not_repeat_it() {
+        let (_folder, path) = kept(&json!({"type": "session", "id": "s", "version": 2, "startedAt": "x"}));
+        let now = Timestamp::UNIX_EPOCH;
+        block_on(async {
+            let mut session = Transcript::read(path.clone(), "s").unwrap();
+            for prompt in ["甲", "甲", "b", "甲", "甲"] {
+                session.prompted(prompt, now).await.unwrap();
+            }
+            drop(session);
+            Transcript::read(path.clone(), "s").unwrap().prompted("甲", now).await.unwrap();
+        });
+        let lines = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<serde_json::Value> =
+            lines.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+        let said: Vec<_> =
+            lines.iter().map(|line| (line["text"].as_str(), line["reason"].as_str())).collect();
+        let (first, rebuilt) = (Some("initial"), Some("rebuilt"));
+        assert_eq!(said, [(Some("甲"), first), (Some("b"), rebuilt), (Some("甲"), rebuilt)]);
+        // the first sixteen digits of the text's SHA-256, as the original has them
+        assert_eq!(lines[1]["fingerprint"], "3e23e8160039594a");
+    }
+
+    #[test]
+    fn se3_what_the_first_line_says_of_the_sandbox_survives_a_resume() {
+        let first = json!({"type": "session", "id": "s", "version": 2, "startedAt": "x", "cwd": "/", "model": "m",
+            "sandboxMode": "workspace-write"});
+        let (_folder, path) = kept(&first);
+        block_on(async {
+            let mut session = Transcript::read(path.clone(), "s").unwrap();
+            session.say(Message::user("hi"), Some(&RequestId::fresh()), Timestamp::UNIX_EPOCH).await.unwrap();
+        });
+        let again = Transcript::read(path.clone(), "s").unwrap();
+        assert_eq!(again.header.rest["sandboxMode"], "workspace-write");
+        assert!(std::fs::read_to_string(&path).unwrap().starts_with(&first.to_string()));
+    }
+
+    #[test]
+    fn two_lives_never_write_into_one_session() {
+        let (_folder, path) = kept(&json!({"type": "session", "id": "s", "version": 2, "startedAt": "x"}));
+        block_on(async {
+            let mut one = Transcript::read(path.clone(), "s").unwrap();
+            let mut other = Transcript::read(path.clone(), "s").unwrap();
+            one.prompted("a", Timestamp::UNIX_EPOCH).await.unwrap();
+            let refused = other.prompted("b", Timestamp::UNIX_EPOCH).await.unwrap_err();
+            assert!(refused.to_string().contains("another process"), "{refused}");
+            one.prompted("b", Timestamp::UNIX_EPOCH).await.unwrap();
+        });
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 3);
     }
 }

@@ -1,6 +1,6 @@
 //! Calls that a model makes: checked, run at the soul or here, answered in the order they were made.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use ipc::{
@@ -24,6 +24,7 @@ use crate::{
     outside,
     provider::{Block, Input},
     session::Transcript,
+    surroundings::Surroundings,
     think::Work,
     turn::Call,
     voice::Voice,
@@ -31,8 +32,6 @@ use crate::{
 
 /// How long the soul may take. Longer than a restart of it, which the question outlives.
 const SOUL_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a tool has to end in order once the turn was cancelled.
-const END_MAX: Duration = Duration::from_secs(3);
 
 /// What a call happens in: one answer of a model in one turn.
 pub(crate) struct Calling<'a> {
@@ -41,10 +40,14 @@ pub(crate) struct Calling<'a> {
     pub(crate) voice: &'a Voice,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) offer: &'a Offer,
+    /// What stood around her in the prompt it answers.
+    pub(crate) around: &'a Arc<Surroundings>,
     /// Which model calls.
     pub(crate) model: &'a str,
     /// Whether an earlier life may have run these already.
     pub(crate) is_taken_up: bool,
+    /// How often the model may still be asked in the turn.
+    pub(crate) rounds_left: u32,
 }
 
 /// What came of one call.
@@ -99,7 +102,7 @@ impl Calling<'_> {
             (Some(Offered { spec, here: Some(tool) }), Input::Object(input)) => {
                 match schema::fits(&spec.input_schema, &input) {
                     Ok(()) => {
-                        let done = self.here(&transcript.header.id, (&id, &name), tool.as_ref(), input).await;
+                        let done = self.here(transcript, (&id, &name), tool.as_ref(), input).await;
                         Outcome { output: bounded(done.output), ..done }
                     }
                     Err(why) => Outcome::failed(format!("`{name}` was not run: {why}")),
@@ -126,7 +129,8 @@ impl Calling<'_> {
         let begin = transcript.begin(&work.request).unwrap_or(0);
         let outside = writes
             && (outside::stems(messages, begin, &input)
-                || outside::stems(&work.looks_back_on, work.looks_back_from, &input));
+                || outside::stems(&work.looks_back_on, work.looks_back_from, &input)
+                || outside::repeats_any(&input, &self.around.foreign));
         let call = soul::Call {
             tool,
             outside,
@@ -140,17 +144,29 @@ impl Calling<'_> {
 
     async fn here(
         &self,
-        session: &str,
+        transcript: &Transcript,
         (id, name): (&str, &str),
         tool: &dyn Tool,
         input: Map<String, Value>,
     ) -> Outcome {
         let deadline = tool.deadline(&input);
-        let task =
-            Task { session, request: &self.work.request, call: id, voice: self.voice, cancel: self.cancel };
+        let task = Task {
+            mind: self.mind,
+            session: &transcript.header.id,
+            transcript,
+            work: self.work,
+            offer: self.offer,
+            rounds_left: self.rounds_left,
+            around: self.around,
+            folder: transcript.header.folder(),
+            request: &self.work.request,
+            call: id,
+            voice: self.voice,
+            cancel: self.cancel,
+        };
         let ended = async {
             self.cancel.cancelled().await;
-            tokio::time::sleep(END_MAX).await;
+            tokio::time::sleep(tool.ends_within()).await;
         };
         tokio::select! {
             outcome = tool.run(task, input) => outcome,
@@ -186,7 +202,7 @@ pub(crate) fn call_id(turn: &str, call: &str) -> RequestId {
 }
 
 fn title(name: &str, input: &Value) -> String {
-    let keys = ["field", "slug", "what", "tool", "command", "path", "pattern", "url", "query"];
+    let keys = ["field", "slug", "what", "tool", "name", "command", "path", "pattern", "url", "query"];
     let about = keys.iter().find_map(|key| input.get(key)?.as_str());
     match about {
         Some(about) => format!("{name} {}", one_line(about, 60)),

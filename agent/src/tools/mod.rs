@@ -12,12 +12,15 @@ mod calling;
 mod fetch;
 mod mcp;
 mod schema;
+mod skill;
 mod stages;
+mod sub_turn;
 mod todo;
 
 use std::{
     collections::BTreeMap,
     fmt,
+    path::Path,
     sync::{Arc, PoisonError, RwLock},
     time::Duration,
 };
@@ -31,10 +34,13 @@ pub(crate) use self::{
     calling::{Calling, call_id},
     mcp::Servers,
 };
-use crate::voice::Voice;
+use crate::{mind::Mind, session::Transcript, surroundings::Surroundings, think::Work, voice::Voice};
 
 /// How long a tool may take that does not say otherwise.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
+pub(crate) const DEADLINE: Duration = Duration::from_mins(2);
+
+/// How long a tool has to end in order once the turn was cancelled.
+const END_MAX: Duration = Duration::from_secs(3);
 
 /// A tool that runs in this process, or at its order.
 pub(crate) trait Tool: Send + Sync {
@@ -47,21 +53,41 @@ pub(crate) trait Tool: Send + Sync {
         DEADLINE
     }
 
+    /// How long it has to end in order once the turn was cancelled. After that it is dropped.
+    fn ends_within(&self) -> Duration {
+        END_MAX
+    }
+
     /// Does it. The input has passed the tool's schema. It ends soon after `task.cancel`; what is dropped half done
     /// must leave nothing running.
     fn run<'a>(&'a self, task: Task<'a>, input: Map<String, Value>) -> BoxFuture<'a, Outcome>;
 }
 
-/// Whether what a tool of that name brings are her own words, and not somebody else's.
+/// Whether what a tool of that name brings are her own words, and not somebody else's. What is neither says so line by line:
+/// `skill` brings those of her home as they are, and quotes those of a project.
 pub(crate) fn is_own(name: &str) -> bool {
-    name.starts_with("soul_") || name.starts_with("desire_") || name == todo::NAME
+    name.starts_with("soul_") || name.starts_with("desire_") || name == todo::NAME || name == skill::NAME
 }
 
 /// What a call happens in.
 #[derive(Clone, Copy)]
 pub(crate) struct Task<'a> {
+    /// What every turn shares.
+    pub(crate) mind: &'a Mind,
     /// The conversation it is called in.
     pub(crate) session: &'a str,
+    /// What was said there so far, the call included.
+    pub(crate) transcript: &'a Transcript,
+    /// What the turn is for.
+    pub(crate) work: &'a Work,
+    /// The tools it has.
+    pub(crate) offer: &'a Offer,
+    /// How often the model may still be asked in it.
+    pub(crate) rounds_left: u32,
+    /// What stood around her in the prompt that the call answers.
+    pub(crate) around: &'a Arc<Surroundings>,
+    /// The folder the conversation works in, where it has one: absolute, and possibly gone by now.
+    pub(crate) folder: Option<&'a Path>,
     /// The request that asked for the turn.
     pub(crate) request: &'a RequestId,
     /// The id of the call, as the session names it.
@@ -110,7 +136,7 @@ impl Toolbox {
     /// The tools that need nothing but this process.
     pub(crate) fn with_own(settings: &config::Tools) -> Self {
         let toolbox = Self::default();
-        toolbox.bring("own", vec![Arc::new(todo::Todo)]);
+        toolbox.bring("own", vec![Arc::new(skill::Skill), Arc::new(sub_turn::SubTurn), Arc::new(todo::Todo)]);
         toolbox.bring("web", vec![Arc::new(fetch::Fetch::new(settings))]);
         toolbox
     }

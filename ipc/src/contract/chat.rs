@@ -7,6 +7,7 @@
 //! | [`SOUL`] | a [`super::soul::Request`] | a [`super::soul::Reply`] |
 //! | [`HEARTBEAT`] | a [`super::heartbeat::Request`] | a [`super::heartbeat::Reply`] |
 //! | [`MODEL`] | a [`super::model::Request`] | a [`super::model::Reply`] |
+//! | [`SESSIONS`] | a [`super::sessions::Request`] | a [`super::sessions::Reply`] |
 //! | [`REFLECT`] | `{sessionId}` | the answer of a prompt; what came of it is said in the session |
 //! | [`STOP`] | none | `null`, and then the supervisor stops in order |
 
@@ -14,7 +15,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::agent::ToolServer;
+use super::{agent::ToolServer, sessions::Spent};
 
 /// How everything is.
 pub const STATUS: &str = "_lisa/status";
@@ -28,6 +29,8 @@ pub const SOUL: &str = "_lisa/soul";
 pub const HEARTBEAT: &str = "_lisa/heartbeat";
 /// A question about which model thinks.
 pub const MODEL: &str = "_lisa/model";
+/// A question about the conversations on disk.
+pub const SESSIONS: &str = "_lisa/sessions";
 /// Look back on a session.
 pub const REFLECT: &str = "_lisa/reflect";
 /// Stop, in order, losing nothing.
@@ -58,6 +61,9 @@ pub struct Status {
     pub servers: Vec<ToolServer>,
     /// What is not as it should be, each a sentence with what to do.
     pub notices: Vec<String>,
+    /// What her thinking cost today; nothing while the agent has not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
 }
 
 /// One process.
@@ -179,6 +185,8 @@ pub mod kind {
     pub const CHILD_READY: &str = "child_ready";
     /// It died without having been asked to: `process`, `pid`, `life`, `how`, `restart_in_ms` where it will be restarted.
     pub const CHILD_DIED: &str = "child_died";
+    /// It was asked to give way to a life with new settings: `process`, `pid`, `life`.
+    pub const CHILD_RENEWING: &str = "child_renewing";
     /// It ended as asked: `process`, `pid`, `life`, `how`.
     pub const CHILD_STOPPED: &str = "child_stopped";
     /// It will not be restarted: `process`, `why`.
@@ -189,6 +197,11 @@ pub mod kind {
     pub const CLIENT_DROPPED: &str = "client_dropped";
     /// A prompt ended without an answer: `session`, `why`.
     pub const PROMPT_INTERRUPTED: &str = "prompt_interrupted";
+    /// The configuration was read anew and holds from now on: `changed` (parts of it), `renewed` (processes that live on
+    /// with it in a new life).
+    pub const CONFIGURATION_READ: &str = "configuration_read";
+    /// It was to be read anew and cannot be used; what was set before still holds: `why`.
+    pub const CONFIGURATION_REFUSED: &str = "configuration_refused";
 }
 
 #[cfg(test)]

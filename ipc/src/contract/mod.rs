@@ -7,6 +7,8 @@
 //! | [`heartbeat`] | `heartbeat.sock` | supervisor | 1 |
 //! | [`chat`] | `chat.sock` | people's programs, in the Agent Client Protocol and its extensions | ACP 1 |
 //!
+//! [`sessions`] are words that travel on `chat.sock` and are answered by the agent.
+//!
 //! A refusal is an answer (`Refused`), never an error: the asker can read it and act. Errors are for what could not be
 //! asked or answered at all.
 
@@ -14,6 +16,7 @@ pub mod agent;
 pub mod chat;
 pub mod heartbeat;
 pub mod model;
+pub mod sessions;
 pub mod soul;
 
 use serde::{Serialize, de::DeserializeOwned};

@@ -51,14 +51,14 @@ pub fn plain(text: &str) -> String {
 
 /// What a sentence comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Gist {
+pub(super) struct Gist {
     letters: String,
     tokens: HashSet<String>,
 }
 
 impl Gist {
     /// Reduces a sentence.
-    fn of(sentence: &str) -> Self {
+    pub(super) fn of(sentence: &str) -> Self {
         let lower: String = sentence.chars().map(narrow).flat_map(char::to_lowercase).collect();
         let letters = lower.chars().filter(|c| c.is_alphanumeric()).collect();
         let spaced = EMPTY_PHRASES.iter().fold(lower, |text, phrase| text.replace(phrase, " "));
@@ -77,6 +77,19 @@ impl Gist {
             }
         }
         Self { letters, tokens }
+    }
+
+    /// What tells it from others.
+    pub(super) fn tokens(&self) -> impl Iterator<Item = &str> {
+        self.tokens.iter().map(String::as_str)
+    }
+
+    /// How much of it another has, from 0 to 1.
+    pub(super) fn covered_by(&self, other: &Self) -> f64 {
+        if self.tokens.is_empty() {
+            return 0.0;
+        }
+        ratio(self.tokens.intersection(&other.tokens).count(), self.tokens.len())
     }
 
     /// Whether both mean the same; what is empty is like nothing.
@@ -109,7 +122,7 @@ fn take(tokens: &mut HashSet<String>, run: &str, is_dense: bool) {
 }
 
 /// Letters and digits of full width, as Chinese keyboards give them, are the ordinary ones.
-fn narrow(c: char) -> char {
+pub(super) fn narrow(c: char) -> char {
     match c {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
         c => c,

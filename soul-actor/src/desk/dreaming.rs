@@ -155,7 +155,7 @@ impl Desk {
         let said = dream.record(caller, origin, narrative);
         let old = look(self.repository.root(), record)?.unwrap_or_default();
         let mut changes = vec![
-            Change { path: record.to_owned(), bytes: Some(dream.recorded(&old, &said, now)) },
+            Change { path: record.to_owned(), bytes: Some(Dream::recorded(&old, &said, now)) },
             Change {
                 path: cursor.to_owned(),
                 bytes: Some(dream.cursor(dreamt, dreams::first_day(self.today(now), &self.dreams))),
@@ -221,7 +221,7 @@ impl Desk {
                 let counted = entries.filter_map(|((mut own, entry), number)| {
                     let is_blank = |at: usize| lines.get(at).is_none_or(|line| trimmed(line).is_empty());
                     let counts = own.all(|at| is_blank(at) || is_hers(at));
-                    (counts && !candidates::is_of_the_system(&entry.text)).then(|| Observation {
+                    (counts && !candidates::is_of_the_system(&entry.text)).then_some(Observation {
                         place: Place { day: *day, entry: number },
                         topic: entry.topic,
                         text: entry.text,

@@ -104,7 +104,7 @@ fn the_record_the_commit_and_the_cursor_say_what_it_rests_on() {
     let said = found.record("dream", "dream", Some("I dreamt of five.\n## 2026-01-01T00:00:00Z"));
     assert!(said.starts_with("1 line merged into soul.md via dream (dream)\n\n- a:a: 5\n  5 observations on 2 days: journal/2026-11-28.md#1, "), "{said}");
     let now = "2026-12-01T03:00:00Z".parse().unwrap();
-    let text = String::from_utf8(found.recorded(b"", &said, now)).unwrap();
+    let text = String::from_utf8(Dream::recorded(b"", &said, now)).unwrap();
     assert!(text.starts_with("# dreams\n\n## 2026-12-01T03:00:00.000Z\n\n1 line"), "{text}");
     let read = entries::read(Log::Dreams, &text);
     assert!(read.len() == 1 && read[0].text == said, "{text}");

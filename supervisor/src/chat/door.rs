@@ -1,10 +1,15 @@
 //! The door of the conversation: a Unix listener, one bounded reader and one bounded writer a client.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use ipc::{
-    endpoint::{Claim, Place, our_uid},
+    endpoint::{Claim, EndpointError, Place, our_uid},
     wire::{FrameCodec, FrameError, Id, Incoming, Message, RpcError, code},
 };
 use ractor::ActorRef;
@@ -27,6 +32,7 @@ use super::{
     desk::{Desk, Peer},
     hub::{ClientId, HubMsg},
 };
+use crate::above::Chat;
 
 /// How many clients may be attached at once; the next ones are told so and turned away.
 const CLIENTS_MAX: usize = 256;
@@ -46,27 +52,79 @@ pub(crate) struct Door {
     listener: UnixListener,
     claim: Claim,
     place: Option<Place>,
+    /// Where the socket itself lies when it was handed over to us and `claim` names a link to it.
+    elsewhere: Option<(PathBuf, Option<Place>)>,
 }
 
 impl Door {
-    /// Listens where the claim says.
-    pub(crate) fn open(claim: Claim) -> io::Result<Self> {
-        let listener = UnixListener::bind(claim.path())?;
+    /// Listens where the claim says; with a socket that was handed over, on that one, found under the same name.
+    pub(crate) async fn open(claim: Claim, handed: Option<Chat>) -> Result<Self, EndpointError> {
+        let Some(Chat { listener, path }) = handed else {
+            claim.clear()?;
+            return Self::bound(claim);
+        };
+        let io = |attempt, path: &Path| {
+            let path = path.to_owned();
+            move |source| EndpointError::Io { attempt, path, source }
+        };
+        if !is_served(&path).await {
+            warn!(socket = %path.display(), "the file of the chat socket that was handed over is gone; making one of our own");
+            claim.clear()?;
+            return Self::bound(claim);
+        }
+        let listener = UnixListener::from_std(listener).map_err(io("listen on", &path))?;
+        let there = Place::of(&path);
+        let mut elsewhere = None;
+        if there != Place::of(claim.path()) {
+            claim.clear()?;
+            std::os::unix::fs::symlink(&path, claim.path())
+                .map_err(io("make a link to the chat socket at", claim.path()))?;
+            elsewhere = Some((path, there));
+        }
         let place = Place::of(claim.path());
-        Ok(Self { listener, claim, place })
+        Ok(Self { listener, claim, place, elsewhere })
+    }
+
+    fn bound(claim: Claim) -> Result<Self, EndpointError> {
+        let path = claim.path();
+        let listener = UnixListener::bind(path).map_err(|source| EndpointError::Io {
+            attempt: "listen on",
+            path: path.to_owned(),
+            source,
+        })?;
+        let place = Place::of(path);
+        Ok(Self { listener, claim, place, elsewhere: None })
+    }
+
+    fn stands(&self) -> bool {
+        let there = |(path, place): &(PathBuf, Option<Place>)| Place::of(path) == *place;
+        Place::of(self.claim.path()) == self.place && self.elsewhere.as_ref().is_none_or(there)
     }
 
     /// Listens again where the socket's file was taken away: without it nobody could even ask us to stop (B3).
     fn mend(&mut self) {
-        if Place::of(self.claim.path()) == self.place {
+        if self.stands() {
             return;
         }
         warn!("the chat socket was taken away; making it again");
         let cleared = self.claim.clear().map_err(io::Error::other);
         match cleared.and_then(|()| UnixListener::bind(self.claim.path())) {
-            Ok(listener) => (self.listener, self.place) = (listener, Place::of(self.claim.path())),
+            Ok(listener) => {
+                (self.listener, self.place) = (listener, Place::of(self.claim.path()));
+                // whoever handed one over would have to make its file again; until then this one serves
+                self.elsewhere = None;
+            }
             Err(error) => warn!(%error, "the chat socket cannot be made again; trying later"),
         }
+    }
+}
+
+/// Whether a connection to `path` comes to a socket that somebody has open, as we do with one that was handed over.
+async fn is_served(path: &Path) -> bool {
+    match UnixStream::connect(path).await {
+        Ok(_) => true,
+        // a full backlog is a served one
+        Err(error) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused),
     }
 }
 

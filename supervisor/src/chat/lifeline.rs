@@ -32,10 +32,14 @@ pub(crate) enum Sight {
 pub(crate) fn sight(event: &Event) -> Sight {
     let process = event.text("process").to_owned();
     match event.kind.as_str() {
-        kind::CHILD_DIED => {
+        kind::CHILD_DIED | kind::CHILD_RENEWING => {
             let life = event.number("life").unwrap_or_default();
             let id = format!("restart-{process}-{}-{life}", event.epoch);
-            let title = format!("the {process} died ({}); restarting it", event.text("how"));
+            let title = if event.kind == kind::CHILD_DIED {
+                format!("the {process} died ({}); restarting it", event.text("how"))
+            } else {
+                format!("the {process} is started again with new settings")
+            };
             let call = acp::ToolCall::new(id.clone(), title)
                 .kind(acp::ToolKind::Other)
                 .status(acp::ToolCallStatus::InProgress)
@@ -110,6 +114,10 @@ mod tests {
         assert_eq!(ended["update"]["sessionUpdate"], "tool_call_update");
         assert_eq!(ended["update"]["toolCallId"], "restart-agent-2-3");
         assert_eq!(ended["update"]["status"], "completed");
+        let Sight::Begins(renewed, _) = sight(&event(kind::CHILD_RENEWING)) else {
+            panic!("so are new settings")
+        };
+        assert_eq!(renewed, restart);
         assert_eq!(sight(&event(kind::SOUL_CHANGED)), Sight::Nothing);
     }
 

@@ -52,6 +52,7 @@ pub(crate) fn route(method: &str, params: &Value) -> Route {
         (chat::SOUL, _) => Route::Soul,
         (chat::HEARTBEAT, _) => Route::Heartbeat,
         (chat::MODEL, _) => Route::Model,
+        (chat::SESSIONS, _) => Route::Agent(Relay::Plain),
         ("session/new", _) => Route::Agent(Relay::New),
         ("session/load" | "session/resume", Some(session)) => Route::Agent(Relay::Attach { session }),
         ("session/prompt" | chat::REFLECT, Some(session)) => Route::Agent(Relay::Prompt { session }),
@@ -79,6 +80,7 @@ mod tests {
         check("_lisa/heartbeat", Route::Heartbeat);
         check("_lisa/model", Route::Model);
         check("_lisa/stop", Route::Stop);
+        check("_lisa/sessions", Route::Agent(Relay::Plain));
         check("session/new", Route::Agent(Relay::New));
         check("session/load", Route::Agent(Relay::Attach { session: session() }));
         check("session/resume", Route::Agent(Relay::Attach { session: session() }));

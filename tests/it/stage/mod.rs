@@ -3,6 +3,7 @@
 mod acp;
 mod dialect;
 mod disk;
+mod manager;
 pub(crate) mod mcp;
 mod model;
 mod rack;
@@ -11,6 +12,7 @@ mod world;
 pub(crate) use acp::{Chat, Reply};
 pub(crate) use dialect::Dialect;
 pub(crate) use disk::{Mount, Scratch, say};
+pub(crate) use manager::{Manager, installed};
 pub(crate) use model::{Answer, Model, birth_words, calls_what_it_is_told, puppet};
 pub(crate) use rack::{PATIENCE, Rack, call, run, said};
-pub(crate) use world::{World, end, eventually, kill_outright, pause, resume, secs};
+pub(crate) use world::{World, end, eventually, hang_up, interrupt, kill_outright, pause, resume, secs};

@@ -110,6 +110,20 @@ impl World {
         world
     }
 
+    /// Gives a command of somebody else the environment of this world, with its binaries in `PATH`.
+    pub(crate) fn dress(&self, mut command: Command) -> Command {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(self.bin()).chain(std::env::split_paths(&path));
+        command
+            .env_clear()
+            .env("PATH", std::env::join_paths(folders).unwrap())
+            .env("HOME", self.folder.path())
+            .env("LISA_HOME", &self.home)
+            .env("TZ", "UTC")
+            .stdin(Stdio::null());
+        command
+    }
+
     fn as_user(&self, mut command: Command) -> Command {
         use std::os::unix::process::CommandExt as _;
         if let Some(user) = self.user {
@@ -142,7 +156,8 @@ impl World {
         &self.home
     }
 
-    fn bin(&self) -> PathBuf {
+    /// Where the binaries of this world lie.
+    pub(crate) fn bin(&self) -> PathBuf {
         self.folder.path().join("bin")
     }
 
@@ -366,4 +381,14 @@ pub(crate) fn resume(pid: u32) {
 /// Asks a process to end.
 pub(crate) fn end(pid: u32) {
     signal(pid, Signal::SIGTERM);
+}
+
+/// Interrupts a process, as Ctrl-C does.
+pub(crate) fn interrupt(pid: u32) {
+    signal(pid, Signal::SIGINT);
+}
+
+/// Hangs up on a process: where it belongs to no terminal, a wish to read its configuration anew.
+pub(crate) fn hang_up(pid: u32) {
+    signal(pid, Signal::SIGHUP);
 }

@@ -123,11 +123,9 @@ impl Assemble for Assembly {
             return Err(Fault::Incomplete);
         }
         let stop = self.stop();
-        let read: Vec<u64> = self.input_tokens.into_iter().flatten().collect();
-        let usage = Usage {
-            input_tokens: (!read.is_empty()).then(|| read.iter().sum()),
-            output_tokens: self.output_tokens,
-        };
+        let [input_tokens, cache_write_tokens, cache_read_tokens] = self.input_tokens;
+        let output_tokens = self.output_tokens;
+        let usage = Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens };
         let mut blocks = Vec::new();
         let mut calls = 0;
         for mut part in self.parts {
@@ -272,8 +270,8 @@ impl Assembly {
         Ok(())
     }
 
-    /// Tokens, each number of them the newest: what the protocol gives are sums so far. What was read from or written to the
-    /// cache was read as well.
+    /// Tokens, each number of them the newest: what the protocol gives are sums so far, and what
+    /// was read from or written to the cache is not among what was read.
     fn count(&mut self, usage: Option<&Value>) {
         let tokens = |key: &str| usage.and_then(|usage| usage.get(key)).and_then(Value::as_u64);
         let keys = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];

@@ -116,7 +116,7 @@ fn provider(base_url: &str, env: &[(&str, &str)]) -> Remote<OpenAi> {
 }
 
 fn hello() -> ModelRequest {
-    ModelRequest { system: "You are.".into(), messages: vec![Message::user("hi")], tools: vec![] }
+    ModelRequest { said: 0, system: "You are.".into(), messages: vec![Message::user("hi")], tools: vec![] }
 }
 
 async fn ask(provider: &dyn Provider) -> (Vec<Delta>, Result<Completion, ProviderError>) {

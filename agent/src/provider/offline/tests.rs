@@ -23,7 +23,12 @@ impl Talk {
             input_schema: json!({"type": "object"}),
             writes: true,
         };
-        Self(ModelRequest { system: prompt(identity), messages: vec![], tools: TOOLS.map(tool).to_vec() })
+        Self(ModelRequest {
+            said: 0,
+            system: prompt(identity),
+            messages: vec![],
+            tools: TOOLS.map(tool).to_vec(),
+        })
     }
 
     /// Says something and takes the next step, which is kept in the conversation.

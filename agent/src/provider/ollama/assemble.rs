@@ -67,8 +67,7 @@ impl Assemble for Assembly {
             self.done = true;
             self.cut = filled(line.get("done_reason")) == Some("length");
             let tokens = |key| line.get(key).and_then(Value::as_u64);
-            self.usage =
-                Usage { input_tokens: tokens("prompt_eval_count"), output_tokens: tokens("eval_count") };
+            self.usage = Usage::of_all_read(tokens("prompt_eval_count"), None, tokens("eval_count"));
         }
         if self.calls.len() > PARTS_MAX {
             return Err(Fault::TooLarge { what: "the list of tool calls", bytes_max: PARTS_MAX });
@@ -148,7 +147,10 @@ mod tests {
         assert_eq!(shown, [Delta::Thinking(thought), Delta::Text(first), Delta::Text(second)]);
         assert_eq!(completion.blocks.last(), Some(&Block::text("你好🌍")));
         assert_eq!((completion.model.as_str(), completion.stop), ("ollama/m", Stop::EndTurn));
-        assert_eq!(completion.usage, Usage { input_tokens: Some(26), output_tokens: Some(9) });
+        assert_eq!(
+            completion.usage,
+            Usage { input_tokens: Some(26), output_tokens: Some(9), ..Usage::default() }
+        );
     }
 
     #[test]

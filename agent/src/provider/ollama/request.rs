@@ -99,6 +99,7 @@ mod tests {
         let input = json!({"field": "name"}).as_object().unwrap().clone();
         let call = Block::ToolUse { id: "x".into(), name: "soul_read".into(), input: Input::Object(input) };
         let request = ModelRequest {
+            said: 0,
             system: "You are.".into(),
             messages: vec![
                 Message::user("hi"),
@@ -138,7 +139,7 @@ mod tests {
     proptest! {
         #[test]
         fn c7_01_c7_04_each_call_has_its_result_behind_it_in_any_history(messages in arbitrary::messages()) {
-            let request = ModelRequest { system: String::new(), messages, tools: vec![] };
+            let request = ModelRequest { said: 0, system: String::new(), messages, tools: vec![] };
             let body = body(&request, &settings());
             let mut open: Vec<String> = Vec::new();
             for message in body["messages"].as_array().unwrap() {

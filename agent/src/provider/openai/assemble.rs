@@ -36,7 +36,9 @@ pub(in crate::provider) struct Assembly {
     refused: bool,
     finish_reason: Option<String>,
     done: bool,
-    usage: Usage,
+    read: Option<u64>,
+    written: Option<u64>,
+    cached: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,9 +82,13 @@ impl Assemble for Assembly {
             return Err(reported(&chunk));
         }
         if let Some(usage) = chunk.get("usage") {
-            let tokens = |key| usage.get(key).and_then(Value::as_u64);
-            self.usage.input_tokens = tokens("prompt_tokens").or(self.usage.input_tokens);
-            self.usage.output_tokens = tokens("completion_tokens").or(self.usage.output_tokens);
+            let tokens = |key: &str| usage.pointer(key).and_then(Value::as_u64);
+            self.read = tokens("/prompt_tokens").or(self.read);
+            self.written = tokens("/completion_tokens").or(self.written);
+            // the second is DeepSeek's name for it
+            let cached =
+                tokens("/prompt_tokens_details/cached_tokens").or(tokens("/prompt_cache_hit_tokens"));
+            self.cached = cached.or(self.cached);
         }
         // An empty list is the usage, or a filter's report (row C7.11).
         let Some(choice) = chunk.get("choices").and_then(|choices| choices.get(0)) else {
@@ -138,7 +144,8 @@ impl Assemble for Assembly {
                 reading::call(call_id(at), call.name, &call.arguments)
             }));
         }
-        Ok(Completion { model: format!("{PROVIDER}/{model}"), blocks, stop, usage: self.usage })
+        let usage = Usage::of_all_read(self.read, self.cached, self.written);
+        Ok(Completion { model: format!("{PROVIDER}/{model}"), blocks, stop, usage })
     }
 }
 

@@ -122,7 +122,7 @@ mod tests {
     }
 
     fn sent(messages: Vec<Message>) -> Vec<Value> {
-        let request = ModelRequest { system: String::new(), messages, tools: vec![] };
+        let request = ModelRequest { said: 0, system: String::new(), messages, tools: vec![] };
         body(&request, &RemoteSettings::of_test(Speaks::OpenAi))["messages"].as_array().unwrap().clone()
     }
 
@@ -149,6 +149,7 @@ mod tests {
             writes: false,
         };
         let request = ModelRequest {
+            said: 0,
             system: "You are.".into(),
             messages: vec![
                 Message::user("hi"),

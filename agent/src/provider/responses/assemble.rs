@@ -160,10 +160,11 @@ impl Assembly {
     /// The end; where no item came by itself, the response holds them all.
     fn finished(&mut self, response: &Value, end: End) -> Result<(), Fault> {
         let tokens = |key: &str| response.pointer(key).and_then(Value::as_u64);
-        self.usage = Usage {
-            input_tokens: tokens("/usage/input_tokens"),
-            output_tokens: tokens("/usage/output_tokens"),
-        };
+        self.usage = Usage::of_all_read(
+            tokens("/usage/input_tokens"),
+            tokens("/usage/input_tokens_details/cached_tokens"),
+            tokens("/usage/output_tokens"),
+        );
         self.end = Some(end);
         if self.items.is_empty() {
             for item in response.get("output").and_then(Value::as_array).into_iter().flatten() {
@@ -209,7 +210,8 @@ mod tests {
     }
 
     fn completed() -> Value {
-        json!({"type": "response.completed", "response": {"output": [], "usage": {"input_tokens": 7, "output_tokens": 2}}})
+        json!({"type": "response.completed", "response": {"output": [], "usage": {"input_tokens": 7, "output_tokens": 2,
+            "input_tokens_details": {"cached_tokens": 5}}}})
     }
 
     fn message(text: &str) -> Value {
@@ -247,7 +249,12 @@ mod tests {
         let thought = Block::Thinking { thinking: "hm".into(), opaque: Some(opaque) };
         let calls = [used("id0", json!({"x": 1})), used("id1", json!({}))];
         let blocks = [&[thought, Block::text("你好")][..], &calls].concat();
-        let usage = Usage { input_tokens: Some(7), output_tokens: Some(2) };
+        let usage = Usage {
+            input_tokens: Some(2),
+            output_tokens: Some(2),
+            cache_read_tokens: Some(5),
+            cache_write_tokens: None,
+        };
         assert_eq!(
             completion,
             Completion { model: "responses/m".into(), blocks, stop: Stop::ToolUse, usage }

@@ -114,6 +114,7 @@ mod tests {
             json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"});
         let said = vec![thought(json!({"item": reasoning})), Block::text("wait"), call("x"), call("y")];
         let request = ModelRequest {
+            said: 0,
             system: "You are.".into(),
             messages: vec![
                 Message::user("hi"),
@@ -164,7 +165,7 @@ mod tests {
         let reasoning = thought(json!({"item": {"type": "reasoning", "id": "rs_1"}}));
         let content = vec![Block::text("a"), reasoning];
         let messages = vec![Message { role: Role::Assistant, content }];
-        let request = ModelRequest { system: String::new(), messages, tools: vec![] };
+        let request = ModelRequest { said: 0, system: String::new(), messages, tools: vec![] };
         let input = body(&request, &RemoteSettings::of_test(Speaks::Responses))["input"].take();
         assert_eq!(input.as_array().unwrap().len(), 1, "{input}");
     }
@@ -172,7 +173,7 @@ mod tests {
     proptest! {
         #[test]
         fn c7_01_c7_04_c7_28_the_rules_of_the_format_hold_for_any_history(messages in arbitrary::messages()) {
-            let request = ModelRequest { system: String::new(), messages, tools: vec![] };
+            let request = ModelRequest { said: 0, system: String::new(), messages, tools: vec![] };
             let body = body(&request, &RemoteSettings::of_test(Speaks::Responses));
             let mut open: Vec<String> = Vec::new();
             let mut ever: Vec<String> = Vec::new();

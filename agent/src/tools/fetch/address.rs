@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn only_the_public_internet_is_public() {
         let check = |address: &str, public: bool| {
-            assert_eq!(is_public(address.parse().unwrap()), public, "{address}")
+            assert_eq!(is_public(address.parse().unwrap()), public, "{address}");
         };
         for public in [
             "1.1.1.1",

@@ -9,6 +9,7 @@ mod page;
 
 use std::{
     error::Error,
+    fmt::Write as _,
     net::{IpAddr, SocketAddr},
     sync::Arc,
     time::Duration,
@@ -167,10 +168,10 @@ async fn shown(url: &Url, mut response: Response, start: usize) -> Result<String
     let (part, total, end) = window(&text, start, PART_CHARS);
     let mut said = outside::quoted(url.as_str(), part);
     if start > 0 || end < total {
-        said.push_str(&format!("\n(characters {start} to {end} of {total}; `start` brings another part)"));
+        let _ = write!(said, "\n(characters {start} to {end} of {total}; `start` brings another part)");
     }
     if !is_whole {
-        said.push_str(&format!("\n(only the first {BODY_BYTES_MAX} bytes were read)"));
+        let _ = write!(said, "\n(only the first {BODY_BYTES_MAX} bytes were read)");
     }
     Ok(said)
 }
@@ -239,10 +240,7 @@ mod tests {
 
     #[test]
     fn addresses_that_may_not_be_asked_are_refused_before_anything_is_sent() {
-        let fetch = Fetch::new(&config::Tools {
-            private_hosts: vec!["127.0.0.1:81".into()],
-            ..config::Tools::default()
-        });
+        let fetch = Fetch::new(&config::Tools { private_hosts: vec!["127.0.0.1:81".into()] });
         let check = |address: &str, said: &str| {
             let why = fetch.allowed(address).unwrap_err();
             assert!(why.contains(said), "{address}: {why}");

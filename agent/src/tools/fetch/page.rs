@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_kind_is_what_the_server_says_or_else_what_it_looks_like() {
         let check = |said: Option<&str>, body: &[u8], expected: Kind| {
-            assert_eq!(kind(said, body), expected, "{said:?}")
+            assert_eq!(kind(said, body), expected, "{said:?}");
         };
         check(Some("text/html; charset=utf-8"), b"", Kind::Markup);
         check(Some("Application/LD+JSON"), b"", Kind::Text);

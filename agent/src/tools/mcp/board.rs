@@ -91,7 +91,9 @@ impl Board {
 fn bound(notices: &mut Vec<String>) {
     let more = notices.len().saturating_sub(NOTICES_MAX);
     notices.truncate(NOTICES_MAX);
-    notices.iter_mut().for_each(|notice| *notice = one_line(notice, NOTICE_CHARS_MAX));
+    for notice in notices.iter_mut() {
+        *notice = one_line(notice, NOTICE_CHARS_MAX);
+    }
     if more > 0 {
         notices.push(format!("and {more} more like these"));
     }

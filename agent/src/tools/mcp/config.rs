@@ -155,7 +155,9 @@ fn server(name: &str, value: Value, person: Option<&Path>) -> Result<Server, Str
     let how = match (kind.as_deref(), command, url) {
         (_, Some(_), Some(_)) => return Err("it has both `command` and `url`: keep one of them".to_owned()),
         (None | Some("stdio"), Some(command), None) => {
-            env.iter().for_each(|(name, value)| secrets.keep_variable(name, value));
+            for (name, value) in &env {
+                secrets.keep_variable(name, value);
+            }
             let cwd = cwd.map(|cwd| place("cwd", &cwd, person)).transpose()?;
             let command = program(&command, person)?;
             How::Program { command, args, env, cwd }
@@ -163,7 +165,9 @@ fn server(name: &str, value: Value, person: Option<&Path>) -> Result<Server, Str
         (None | Some("http" | "streamable-http" | "streamableHttp" | "streamable_http"), None, Some(url)) => {
             let url = address(&url)?;
             let headers = header_map(&headers, &mut secrets)?;
-            url.query_pairs().for_each(|(name, value)| secrets.keep_variable(&name, &value));
+            for (name, value) in url.query_pairs() {
+                secrets.keep_variable(&name, &value);
+            }
             if url.scheme() == "http" && !headers.is_empty() && !is_loopback(&url) {
                 notices.push("its headers travel unencrypted: use `https`".to_owned());
             }

@@ -103,22 +103,21 @@ impl Keeper {
                 Ok(list) => list,
                 Err(why) => return why,
             };
-            let server = &self.server;
-            let Shelf { tools, notices, changed } =
-                shelf(&server.name, list, &server.read_only, &server.secrets, seen);
+            let Server { name, read_only, secrets, .. } = &self.server;
+            let Shelf { tools, notices, changed } = shelf(name, list, read_only, secrets, seen);
             for tool in changed {
                 warn!(server = %self.name(), tool, "a tool says something else of itself than when it was first seen");
             }
             info!(server = %self.name(), tools = tools.len(), "the tools of a server are offered");
-            let count = tools.len();
-            let secrets = Arc::new(server.secrets.clone());
-            let offered = tools.into_iter().map(|shown| {
+            let total = tools.len();
+            let secrets = Arc::new(secrets.clone());
+            let brought = tools.into_iter().map(|tool| {
                 let (line, secrets) = (line.clone(), secrets.clone());
                 let source = format!("mcp server {}", self.name());
-                Arc::new(Remote { line, shown, secrets, source }) as Arc<dyn Tool>
+                Arc::new(Remote { line, shown: tool, secrets, source }) as Arc<dyn Tool>
             });
-            self.bring(offered.collect());
-            self.board.ready(self.at, count, notices);
+            self.bring(brought.collect());
+            self.board.ready(self.at, total, notices);
             link.list_changed().await;
             tokio::time::sleep(CALM).await;
         }

@@ -29,7 +29,7 @@ use super::{
 use crate::provider::is_loopback;
 
 /// How long a server may take to start and to greet; `npx` and its like fetch what they run first.
-const GREETING_MAX: Duration = Duration::from_secs(60);
+const GREETING_MAX: Duration = Duration::from_mins(1);
 /// How long it may take to say which tools it has, over all pages.
 const LIST_MAX: Duration = Duration::from_secs(30);
 /// The most pages of a list.

@@ -237,11 +237,15 @@ fn in_place<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
         match (name.as_str(), value) {
             ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(at)) => found.push(at),
             ("allOf" | "anyOf" | "oneOf", Value::Array(schemas)) => {
-                schemas.iter().for_each(|schema| in_place(schema, found));
+                for schema in schemas {
+                    in_place(schema, found);
+                }
             }
             ("not" | "if" | "then" | "else", schema) => in_place(schema, found),
             ("dependentSchemas" | "dependencies", Value::Object(schemas)) => {
-                schemas.values().for_each(|schema| in_place(schema, found));
+                for schema in schemas.values() {
+                    in_place(schema, found);
+                }
             }
             _ => {}
         }

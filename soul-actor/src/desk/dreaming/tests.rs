@@ -213,7 +213,7 @@ fn commits_that_somebody_made_by_hand_in_her_name_do_not_count() {
         "{shown}"
     );
     assert!(
-        shown.contains(&format!("not counted, because it cannot be told who wrote which line there"))
+        shown.contains("not counted, because it cannot be told who wrote which line there")
             && shown.contains(path),
         "{shown}"
     );

@@ -80,7 +80,13 @@ fn words_and_what_they_cost() {
     let events = [&[begun, ping.clone()][..], &text(0, "你好"), &[news, ping], &end("end_turn")].concat();
     let (shown, completion) = assemble(&events).unwrap();
     assert_eq!(shown, [Delta::Text("你好".into())]);
-    let usage = Usage { input_tokens: Some(2107), output_tokens: Some(15) };
+    let usage = Usage {
+        input_tokens: Some(7),
+        output_tokens: Some(15),
+        cache_read_tokens: Some(2000),
+        cache_write_tokens: Some(100),
+    };
+    assert_eq!(usage.read(), Some(2107));
     let blocks = vec![Block::text("你好")];
     assert_eq!(completion, Completion { model: "anthropic/m".into(), blocks, stop: Stop::EndTurn, usage });
 }

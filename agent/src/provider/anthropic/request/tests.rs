@@ -39,7 +39,7 @@ fn user(content: Vec<Block>) -> Message {
 }
 
 fn request(messages: Vec<Message>) -> ModelRequest {
-    ModelRequest { system: "You are.".into(), messages, tools: vec![tool("a"), tool("b")] }
+    ModelRequest { said: 0, system: "You are.".into(), messages, tools: vec![tool("a"), tool("b")] }
 }
 
 fn sent(messages: Vec<Message>) -> Value {
@@ -97,7 +97,7 @@ fn what_is_set_and_what_is_not() {
     let plain = body(&request(vec![Message::user("hi")]), &settings(None));
     assert_eq!((&plain["max_tokens"], plain.get("thinking")), (&json!(8192), None));
     let set = RemoteSettings { max_tokens: Some(100), ..settings(Some(ADAPTIVE)) };
-    let body = body(&ModelRequest { system: " ".into(), messages: vec![], tools: vec![] }, &set);
+    let body = body(&ModelRequest { said: 0, system: " ".into(), messages: vec![], tools: vec![] }, &set);
     assert_eq!((&body["max_tokens"], &body["thinking"]), (&json!(100), &json!({"type": "adaptive"})));
     assert!(body.get("system").is_none() && body.get("tools").is_none(), "{body}");
     assert_eq!(body["messages"].as_array().unwrap().len(), 1, "it is asked something: {body}");
@@ -165,7 +165,7 @@ fn c7_31_with_a_budget_a_turn_that_another_model_began_is_ended_without_thinking
 #[test]
 fn a_history_with_calls_is_never_sent_without_tools() {
     let messages = vec![Message::user("a"), says(vec![call("1"), call("2")])];
-    let request = ModelRequest { system: String::new(), messages, tools: vec![] };
+    let request = ModelRequest { said: 0, system: String::new(), messages, tools: vec![] };
     let body = body(&request, &settings(None));
     assert_eq!(body["tool_choice"], json!({"type": "none"}));
     let names: Vec<_> =
@@ -281,7 +281,7 @@ proptest! {
         thinking in prop::sample::select(vec![None, Some(ADAPTIVE), Some(Thinking::Tokens(2048))]),
     ) {
         let tools = if has_tools { vec![tool("a")] } else { vec![] };
-        let body = body(&ModelRequest { system, messages, tools }, &settings(thinking));
+        let body = body(&ModelRequest { said: 0, system, messages, tools }, &settings(thinking));
         let checked = check_rules(&body);
         prop_assert!(checked.is_ok(), "{checked:?}: {body:#}");
     }

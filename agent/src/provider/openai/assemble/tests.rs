@@ -61,12 +61,17 @@ fn text_and_usage() {
         r#"{"choices":[{"index":0,"delta":{"content":"你"}}]}"#,
         r#"{"choices":[{"index":0,"delta":{"content":"好"},"finish_reason":null}]}"#,
         r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":null}"#,
-        r#"{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#,
+        r#"{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}"#,
         "[DONE]",
     ])
     .unwrap();
     assert_eq!(shown, [Delta::Text("你".into()), Delta::Text("好".into())]);
-    let usage = Usage { input_tokens: Some(7), output_tokens: Some(2) };
+    let usage = Usage {
+        input_tokens: Some(3),
+        output_tokens: Some(2),
+        cache_read_tokens: Some(4),
+        cache_write_tokens: None,
+    };
     assert_eq!(
         completion,
         Completion {
@@ -159,7 +164,7 @@ fn c7_11_chunks_without_a_choice_are_skipped_and_their_usage_read() {
         r#"{"type":"ping"}"#,
     ]);
     assert_eq!(completion.blocks, [Block::text("a")]);
-    assert_eq!(completion.usage, Usage { input_tokens: Some(3), output_tokens: None });
+    assert_eq!(completion.usage, Usage { input_tokens: Some(3), ..Usage::default() });
 }
 
 #[test]

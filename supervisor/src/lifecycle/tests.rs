@@ -1,0 +1,238 @@
+use super::*;
+use proptest::prelude::*;
+
+fn policy() -> Policy {
+    Policy::of(&ipc::config::Supervisor::default())
+}
+
+fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+fn exited(life: Life, code: i32) -> Event {
+    Event::Exited { life, how: How::Code(code) }
+}
+
+fn died(life: Life, code: i32, restart_in: Option<Duration>) -> Action {
+    Action::Tell(News::Died { life, how: How::Code(code), restart_in })
+}
+
+/// Runs events at given seconds, and checks what each one asks for.
+fn check(steps: &[(u64, Event, Vec<Action>)]) -> Lifecycle {
+    let start = Instant::now();
+    let mut child = Lifecycle::new(policy(), 1);
+    for (at, event, expected) in steps {
+        let said = child.on(event.clone(), start + secs(*at));
+        let seen: Vec<_> = said.into_iter().filter(|action| !matches!(action, Action::Wake { .. })).collect();
+        assert_eq!(&seen, expected, "at {at}: {event:?}, now {:?}", child.phase());
+    }
+    child
+}
+
+#[test]
+fn it_starts_serves_and_ends_as_asked() {
+    let child = check(&[
+        (0, Event::Start, vec![Action::Spawn { life: 1 }]),
+        (1, Event::Ready { life: 1 }, vec![Action::Tell(News::Ready { life: 1, took: secs(1) })]),
+        (2, Event::Stop, vec![Action::Terminate { life: 1 }]),
+        (3, Event::Stop, vec![]),
+        (3, exited(1, 0), vec![Action::Tell(News::Stopped { life: Some(1), how: Some(How::Code(0)) })]),
+    ]);
+    assert_eq!((child.phase(), child.restarts()), (&Phase::Idle, 0));
+}
+
+#[test]
+fn the_first_restart_is_at_once_whether_it_lived_long_or_not() {
+    for lived in [1, 30] {
+        check(&[
+            (0, Event::Start, vec![Action::Spawn { life: 1 }]),
+            (0, Event::Ready { life: 1 }, vec![Action::Tell(News::Ready { life: 1, took: secs(0) })]),
+            (lived, exited(1, 0), vec![died(1, 0, Some(Duration::ZERO))]),
+            (lived, Event::Clock, vec![Action::Spawn { life: 2 }]),
+        ]);
+    }
+}
+
+#[test]
+fn b7_news_of_an_earlier_life_changes_nothing() {
+    check(&[
+        (0, Event::Start, vec![Action::Spawn { life: 1 }]),
+        (1, exited(1, 1), vec![died(1, 1, Some(Duration::ZERO))]),
+        (1, Event::Clock, vec![Action::Spawn { life: 2 }]),
+        (1, exited(1, 1), vec![]),
+        (1, Event::Ready { life: 1 }, vec![]),
+        (1, Event::Ready { life: 2 }, vec![Action::Tell(News::Ready { life: 2, took: secs(0) })]),
+        (2, exited(1, 9), vec![]),
+    ]);
+}
+
+#[test]
+fn b10_a_crash_loop_ends_parked_and_a_start_that_succeeds_does_not_reset_the_count() {
+    let start = Instant::now();
+    let mut child = Lifecycle::new(policy(), 1);
+    let mut now = start;
+    let mut lives = 0;
+    let mut wakes = std::collections::BTreeSet::new();
+    let mut todo = child.on(Event::Start, now);
+    while !matches!(child.phase(), Phase::Parked { .. }) {
+        match todo.pop() {
+            Some(Action::Spawn { life }) => {
+                lives = life;
+                todo.extend(child.on(Event::Ready { life }, now));
+                todo.extend(child.on(exited(life, 70), now));
+            }
+            Some(Action::Wake { at }) => drop(wakes.insert(at)),
+            Some(Action::Tell(_) | Action::Terminate { .. } | Action::Kill { .. }) => {}
+            None => {
+                now = wakes.pop_first().expect("it waits for something");
+                todo.extend(child.on(Event::Clock, now));
+            }
+        }
+        assert!(now < start + secs(5), "the pauses stay short while the count is low");
+    }
+    assert_eq!(lives, 6, "five deaths are borne, the sixth parks");
+    assert!(matches!(child.phase(), Phase::Parked { why } if why.contains("6 times")), "{:?}", child.phase());
+    assert_eq!(child.on(Event::Start, now), vec![]);
+}
+
+#[test]
+fn t29_a_wrong_configuration_is_not_tried_again() {
+    let child = check(&[
+        (0, Event::Start, vec![Action::Spawn { life: 1 }]),
+        (
+            1,
+            exited(1, 78),
+            vec![
+                died(1, 78, None),
+                Action::Tell(News::Parked {
+                    why: "it ended with exit code 78, which starting it again will not mend".into(),
+                }),
+            ],
+        ),
+    ]);
+    assert!(matches!(child.phase(), Phase::Parked { .. }));
+}
+
+#[test]
+fn a_child_that_is_never_ready_or_never_ends_is_killed() {
+    check(&[
+        (0, Event::Start, vec![Action::Spawn { life: 1 }]),
+        (19, Event::Clock, vec![]),
+        (20, Event::Clock, vec![Action::Kill { life: 1 }]),
+        (
+            20,
+            Event::Exited { life: 1, how: How::Signal(9) },
+            vec![Action::Tell(News::Died { life: 1, how: How::Signal(9), restart_in: Some(Duration::ZERO) })],
+        ),
+        (20, Event::Clock, vec![Action::Spawn { life: 2 }]),
+        (21, Event::Stop, vec![Action::Terminate { life: 2 }]),
+        (25, Event::Clock, vec![]),
+        (29, Event::Clock, vec![Action::Kill { life: 2 }]),
+        (
+            29,
+            Event::Exited { life: 2, how: How::Signal(9) },
+            vec![Action::Tell(News::Stopped { life: Some(2), how: Some(How::Signal(9)) })],
+        ),
+    ]);
+}
+
+#[test]
+fn a_second_wish_to_end_shortens_what_is_left_and_never_lengthens_it() {
+    let start = Instant::now();
+    let mut child = Lifecycle::new(policy(), 1);
+    child.on(Event::Start, start);
+    child.on(Event::Stop, start);
+    let soon = start + policy().haste_max;
+    assert_eq!(child.on(Event::Hasten, start), vec![Action::Wake { at: soon }]);
+    assert_eq!(child.on(Event::Stop, start + secs(0)), vec![], "asked again politely, the haste stands");
+    assert_eq!(child.on(Event::Clock, soon), vec![Action::Kill { life: 1 }]);
+    check(&[
+        (0, Event::Start, vec![Action::Spawn { life: 1 }]),
+        (1, Event::Hasten, vec![Action::Terminate { life: 1 }]),
+        (2, Event::Clock, vec![Action::Kill { life: 1 }]),
+    ]);
+}
+
+#[test]
+fn new_settings_bring_a_new_life_that_is_no_death() {
+    let gave_way = |life| Action::Tell(News::GaveWay { life, how: How::Code(0) });
+    let renewing = |life| Action::Tell(News::Renewing { life });
+    let mut steps = vec![(0, Event::Start, vec![Action::Spawn { life: 1 }])];
+    for life in 1..20 {
+        steps.push((1, Event::Renew, vec![renewing(life), Action::Terminate { life }]));
+        steps.push((1, Event::Renew, vec![]));
+        steps.push((1, exited(life, 0), vec![gave_way(life), Action::Spawn { life: life + 1 }]));
+    }
+    // one that takes too long, and one that is to rest after all
+    steps.push((2, Event::Renew, vec![renewing(20), Action::Terminate { life: 20 }]));
+    steps.push((10, Event::Clock, vec![Action::Kill { life: 20 }]));
+    steps.push((10, exited(20, 0), vec![gave_way(20), Action::Spawn { life: 21 }]));
+    steps.push((11, Event::Renew, vec![renewing(21), Action::Terminate { life: 21 }]));
+    steps.push((11, Event::Stop, vec![]));
+    let stopped = News::Stopped { life: Some(21), how: Some(How::Code(0)) };
+    steps.push((11, exited(21, 0), vec![Action::Tell(stopped)]));
+    steps.push((11, Event::Renew, vec![]));
+    check(&steps);
+}
+
+#[test]
+fn t29_new_settings_are_tried_by_a_child_that_was_given_up() {
+    let mut child = check(&[
+        (0, Event::Start, vec![Action::Spawn { life: 1 }]),
+        (
+            1,
+            exited(1, 78),
+            vec![
+                died(1, 78, None),
+                Action::Tell(News::Parked {
+                    why: "it ended with exit code 78, which starting it again will not mend".into(),
+                }),
+            ],
+        ),
+        (2, Event::Renew, vec![Action::Spawn { life: 2 }]),
+    ]);
+    let mut policy = policy();
+    policy.deaths_max = 0;
+    child.judge_by(policy);
+    child.on(exited(2, 1), Instant::now());
+    assert!(matches!(child.phase(), Phase::Parked { .. }), "the new policy judges: {:?}", child.phase());
+}
+
+proptest! {
+    /// Whatever happens in whatever order: at most one life at a time, lives only grow, no action on a life that is over.
+    #[test]
+    fn two_lives_never_overlap(steps in proptest::collection::vec((0u8..8, 0u64..4, 0u64..30), 1..200)) {
+        let start = Instant::now();
+        let mut now = start;
+        let mut child = Lifecycle::new(policy(), 7);
+        let (mut alive, mut latest) = (None, 0);
+        for (what, of, pause) in steps {
+            now += secs(pause);
+            let event = match what {
+                0 => Event::Start,
+                1 => Event::Ready { life: of },
+                // only a process that is alive can end
+                2 => match alive.take() {
+                    Some(life) => Event::Exited { life, how: How::Code(1) },
+                    None => Event::Exited { life: of.min(latest), how: How::Code(1) },
+                },
+                3 | 4 => Event::Clock,
+                5 => Event::Renew,
+                6 => Event::Hasten,
+                _ => Event::Stop,
+            };
+            for action in child.on(event, now) {
+                match action {
+                    Action::Spawn { life } => {
+                        prop_assert!(alive.is_none(), "spawned {life} while {alive:?} lives");
+                        prop_assert!(life > latest);
+                        (alive, latest) = (Some(life), life);
+                    }
+                    Action::Terminate { life } | Action::Kill { life } => prop_assert_eq!(alive, Some(life)),
+                    Action::Wake { at } => prop_assert!(at >= now),
+                    Action::Tell(_) => {}
+                }
+            }
+        }
+    }
+}
