@@ -310,7 +310,8 @@ mod tests {
         let mut command = Arguments::command();
         let (short, long) = (command.render_help().to_string(), command.render_long_help().to_string());
         assert!(long.contains("Examples:") && long.contains("69 no supervisor"), "{long}");
-        assert!(!short.contains("Examples:") && short.lines().count() < 25, "{short}");
+        let commands = command.get_subcommands().count();
+        assert!(!short.contains("Examples:") && short.lines().count() < commands + 12, "{short}");
         for sub in Arguments::command().get_subcommands_mut() {
             let long = sub.render_long_help().to_string();
             assert!(long.contains("Examples:") || sub.has_subcommands(), "{long}");

@@ -76,7 +76,7 @@ pub(crate) async fn answer(
     if let Some(window) = transcript.gauge.fits(known)
         && fixed + transcript.load() > eighty_percent(window)
     {
-        let shortened = turn.shorten(transcript, window).await?;
+        let shortened = turn.shorten(transcript, window, &room(window, fixed)).await?;
         // an estimate that is only near the window is no reason to refuse what may fit
         if !shortened && !cancel.is_cancelled() && fixed + transcript.load() > window {
             return Err(turn.too_long(transcript, window).into());
@@ -98,7 +98,8 @@ pub(crate) async fn answer(
         warn!(request = %work.request, load, %error, "the conversation is too long for the model");
         transcript.gauge.overflowed(load);
         let window = transcript.gauge.fits(known).unwrap_or(load);
-        if turn.shorten(transcript, window).await? {
+        let room = room_after_overflow(window, fixed, transcript.load());
+        if turn.shorten(transcript, window, &room).await? {
             request.messages = transcript.sent();
             let Some(again) = unless(cancel, ask(thinker.provider.as_ref(), &request, voice)).await else {
                 return Ok(None);
@@ -126,6 +127,22 @@ fn eighty_percent(window: u64) -> u64 {
     window / 5 * 4
 }
 
+/// How much room a conversation has in a window of which so much is taken before it begins.
+fn room(window: u64, fixed: u64) -> Room {
+    Room {
+        summary: SUMMARY_TOKENS_MAX.min(window / SUMMARY_PART),
+        good: (window / 2).saturating_sub(fixed),
+        most: eighty_percent(window).saturating_sub(fixed),
+    }
+}
+
+/// The same where a server said that it was too long. What it takes in is a guess then, and where most of what was sent
+/// stands before the conversation the guess leaves no room at all; half of the conversation is worth trying before an error.
+fn room_after_overflow(window: u64, fixed: u64, load: u64) -> Room {
+    let Room { summary, good, most } = room(window, fixed);
+    Room { summary: summary.min(load / 4), good: good.max(load / 4), most: most.max(load / 2) }
+}
+
 /// What shortening needs of the turn it happens in.
 struct Turn<'a> {
     mind: &'a Mind,
@@ -140,25 +157,24 @@ struct Turn<'a> {
 impl Turn<'_> {
     /// Sums up the older part of the conversation and writes that down; false where there is nothing to sum up, where that
     /// would not be enough, or where the turn was cancelled.
-    async fn shorten(&self, transcript: &mut Transcript, window: u64) -> Result<bool, TurnError> {
+    async fn shorten(
+        &self,
+        transcript: &mut Transcript,
+        window: u64,
+        room: &Room,
+    ) -> Result<bool, TurnError> {
         let (mind, fixed) = (self.mind, self.fixed);
-        let summary_max = SUMMARY_TOKENS_MAX.min(window / SUMMARY_PART);
-        let room = Room {
-            summary: summary_max,
-            good: (window / 2).saturating_sub(fixed),
-            most: eighty_percent(window).saturating_sub(fixed),
-        };
         let begin = begin(transcript, self.work);
         let from = transcript.compaction.as_ref().map_or(0, |compaction| compaction.up_to);
         let load = transcript.load();
         let whole = Whole { messages: &transcript.messages, sizes: transcript.sizes(), from, begin, load };
-        let Some(Cut { up_to, keep, .. }) = cut(&whole, &room) else { return Ok(false) };
+        let Some(Cut { up_to, keep, .. }) = cut(&whole, room) else { return Ok(false) };
         self.voice.note("\n[this conversation has grown long; its older part is being summed up]\n");
         let older = Older {
             before: transcript.compaction.as_ref().map(|compaction| compaction.summary.as_str()),
             messages: transcript.messages.get(from..up_to).unwrap_or_default(),
         };
-        let text_max = text_max(summary_max);
+        let text_max = text_max(room.summary);
         let Some((summary, cost)) =
             unless(self.cancel, by_model(self.thinker, &older, window, text_max)).await
         else {
@@ -234,6 +250,14 @@ async fn by_model(
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn after_an_overflow_there_is_room_for_half_of_the_conversation_whatever_stands_before_it() {
+        assert_eq!(room_after_overflow(8000, 7600, 2000), Room { summary: 500, good: 500, most: 1000 });
+        // where the window leaves more, that stands
+        assert_eq!(room_after_overflow(8000, 500, 6000), Room { summary: 1000, good: 3500, most: 5900 });
+        assert_eq!(room_after_overflow(0, 10, 0), Room { summary: 0, good: 0, most: 0 });
+    }
 
     proptest! {
         #[test]

@@ -26,7 +26,7 @@ pub(crate) struct Whole<'a> {
 }
 
 /// How much room there is, in tokens, beside what stands before the conversation.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Room {
     /// What the summary may have.
     pub(crate) summary: u64,
