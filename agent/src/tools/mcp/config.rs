@@ -158,6 +158,7 @@ fn server(name: &str, value: Value, person: Option<&Path>) -> Result<Server, Str
             for (name, value) in &env {
                 secrets.keep_variable(name, value);
             }
+            secrets.keep_arguments(&args);
             let cwd = cwd.map(|cwd| place("cwd", &cwd, person)).transpose()?;
             let command = program(&command, person)?;
             How::Program { command, args, env, cwd }
@@ -420,6 +421,7 @@ mod tests {
     fn showing_it_shows_no_secret() {
         let server = one(&json!({"command": "x", "args": ["hunter2"], "env": {"TOKEN": "hunter2"}})).unwrap();
         assert!(!format!("{server:?}").contains("hunter2"));
+        assert_eq!(server.secrets.scrub("who is hunter2?"), "who is (a secret)?");
         let server = one(&json!({"url": "https://e.org/?key=hunter2", "headers": {"A": "hunter2"}})).unwrap();
         assert!(!format!("{server:?}").contains("hunter2"));
     }

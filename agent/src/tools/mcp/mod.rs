@@ -110,6 +110,8 @@ fn read(file: &Path) -> Result<Option<String>, String> {
                 FILE_BYTES_MAX / 1024
             ));
         }
+        // a pipe would be waited on for ever
+        Ok(found) if !found.is_file() => return Err("it is no file; none of its servers is used".to_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Ok(_) | Err(_) => {}
     }
@@ -138,6 +140,9 @@ mod tests {
         check(b"\xff", "not UTF-8");
         check(&vec![b' '; 2 << 20], "larger than 1024 KiB");
         check(b"{", "no JSON");
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        assert!(start().states()[0].why.as_deref().unwrap().contains("it is no file"));
     }
 
     #[tokio::test]

@@ -42,6 +42,18 @@ impl Secrets {
         }
     }
 
+    /// Keeps what is secret among the arguments of a program: `--token=…`, and `--token …`.
+    pub(super) fn keep_arguments(&mut self, arguments: &[String]) {
+        let mut before = "";
+        for argument in arguments {
+            let (name, value) = argument.split_once('=').unwrap_or((before, argument));
+            if !value.starts_with('-') {
+                self.keep_variable(name, value);
+            }
+            before = if argument.starts_with('-') && !argument.contains('=') { argument } else { "" };
+        }
+    }
+
     /// Keeps a value as it stands.
     pub(super) fn keep(&mut self, value: &str) {
         let value = value.trim();
@@ -96,6 +108,26 @@ mod tests {
         check("X", "ghp_0123456789abcdefghij", true);
         check("DATABASE", "postgres://anna:pw@db/x", true);
         check("BASE", "http://127.0.0.1:8080/v1", false);
+    }
+
+    #[test]
+    fn arguments_are_told_by_what_stands_before_them() {
+        let check = |arguments: &[&str], secret: &str, other: &str| {
+            let mut secrets = Secrets::default();
+            secrets.keep_arguments(&arguments.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
+            assert_eq!(
+                secrets.scrub(&format!("{secret} {other}")),
+                format!("(a secret) {other}"),
+                "{arguments:?}"
+            );
+        };
+        check(&["-y", "package", "--api-key", "hunter2", "--verbose"], "hunter2", "package --verbose");
+        check(&["--token=灯塔灯塔灯塔", "production"], "灯塔灯塔灯塔", "production");
+        check(
+            &["--auth", "--root", "/home/anna", "ghp_0123456789abcdefghij"],
+            "ghp_0123456789abcdefghij",
+            "--root /home/anna",
+        );
     }
 
     #[test]

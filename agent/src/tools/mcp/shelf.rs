@@ -92,7 +92,7 @@ pub(super) fn shelf(
         if seen.is_changed(&said) {
             shelf.changed.push(shown(&said.name));
         }
-        match usable(said.schema) {
+        match usable(said.schema, secrets) {
             Ok(input_schema) => shelf.tools.push(Shown {
                 spec: ToolSpec {
                     name: offered_name(server, &said.name),
@@ -139,7 +139,7 @@ fn description(server: &str, said: &str) -> String {
 }
 
 /// The schema as it is offered, or why it cannot be.
-fn usable(schema: Map<String, Value>) -> Result<Value, String> {
+fn usable(schema: Map<String, Value>, secrets: &Secrets) -> Result<Value, String> {
     let mut schema = Value::Object(schema);
     if !schema::is_within(&schema, SCHEMA_DEPTH_MAX) {
         return Err(format!("its schema is nested deeper than {SCHEMA_DEPTH_MAX} levels"));
@@ -157,25 +157,26 @@ fn usable(schema: Map<String, Value>) -> Result<Value, String> {
         return Err("its schema leads back to itself, or too far".to_owned());
     }
     schema::is_usable(&schema)?;
-    tidy(&mut schema);
+    tidy(&mut schema, secrets);
     Ok(schema)
 }
 
-/// Makes what a model reads in a schema one line, bounded and visible.
-fn tidy(schema: &mut Value) {
+/// Makes what a model reads in a schema one line, bounded and visible, and takes out what is secret.
+fn tidy(schema: &mut Value, secrets: &Secrets) {
     match schema {
         Value::Object(fields) => {
             for (name, value) in fields.iter_mut() {
                 match value {
                     Value::String(text) if matches!(name.as_str(), "description" | "title" | "$comment") => {
-                        *text = one_line(&reveal(text), ARGUMENT_CHARS_MAX);
+                        *text = one_line(&reveal(&secrets.scrub(text)), ARGUMENT_CHARS_MAX);
                     }
-                    _ => tidy(value),
+                    _ => tidy(value, secrets),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(tidy),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        Value::Array(items) => items.iter_mut().for_each(|item| tidy(item, secrets)),
+        Value::String(text) => *text = secrets.scrub(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -334,6 +335,17 @@ mod tests {
         let many = shelved(many, &mut Seen::default());
         assert!(many.tools.len() == TOOLS_MAX && many.notices[0].contains("100 tools"), "{:?}", many.notices);
         assert!(many.notices[1].contains("`readOnly` names"), "{:?}", many.notices);
+    }
+
+    #[test]
+    fn what_it_was_given_to_keep_is_in_no_schema() {
+        let schema = json!({"properties": {"p": {"default": "hunter2", "description": "as in hunter2"}}});
+        let mut secrets = Secrets::default();
+        secrets.keep("hunter2");
+        let list = vec![said("list", "hunter2", &schema)];
+        let shelf = shelf("files", list, &BTreeSet::new(), &secrets, &mut Seen::default());
+        let shown = format!("{:?}", shelf.tools);
+        assert!(shown.contains("as in (a secret)") && !shown.contains("hunter2"), "{shown}");
     }
 
     #[test]
