@@ -13,7 +13,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::stage::{Chat, Model, Reply, World, eventually, mcp::Words, puppet, secs};
+use crate::stage::{Chat, Model, Reply, World, eventually, hang_up, mcp::Words, puppet, secs};
 
 /// What a person gave a server to keep.
 const TOKEN: &str = "tok-灯塔-0123456789";
@@ -335,4 +335,32 @@ fn a_file_that_cannot_be_read_is_named_and_nothing_else_suffers() {
     let mut chat = world.chat();
     let session = chat.new_session();
     assert_eq!(chat.say(&session, "hello").text, "done");
+}
+
+#[test]
+fn a_file_that_is_written_anew_holds_after_sighup_and_the_conversation_goes_on() {
+    let model = Model::start(puppet);
+    let world = world_with(&model, |world| json!({"old": double(world, "good")}));
+    world.up_and_born();
+    server(&world, "old", "ready");
+    let mut chat = world.chat();
+    let session = chat.new_session();
+    call(&mut chat, &session, "mcp__old__echo", json!({"text": "erst"}));
+    let soul = world.pid("soul");
+    let servers = json!({"mcpServers": {"new": double(&world, "good")}});
+    std::fs::write(world.home().join("mcp.json"), servers.to_string()).unwrap();
+    hang_up(world.pid("supervisor"));
+    server(&world, "new", "ready");
+    let after = world.status();
+    assert_eq!(after["servers"].as_array().unwrap().len(), 1, "{after}");
+    assert_eq!(world.pid("soul"), soul, "it is the agent's alone");
+    call(&mut chat, &session, "mcp__new__echo", json!({"text": "dann"}));
+    assert!(told(&model).ends_with("| dann"), "{}", told(&model));
+    assert!(offered(&model).iter().all(|(name, _)| name.starts_with("mcp__new__")), "{:?}", offered(&model));
+
+    std::fs::remove_file(world.home().join("mcp.json")).unwrap();
+    hang_up(world.pid("supervisor"));
+    eventually(secs(20), "there is no server any more", || world.status()["servers"].is_null().then_some(()));
+    chat.say(&session, "and now?");
+    assert!(offered(&model).is_empty(), "{:?}", offered(&model));
 }
