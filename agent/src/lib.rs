@@ -45,7 +45,7 @@ use ipc::{
     child::{Brief, Report, report, report_ready},
     client::Client,
     contract::{
-        agent::{Agent, Reply, Request, Status},
+        agent::{Agent, Reply, Request, Status, ToolServer},
         chat,
     },
     endpoint::Endpoint,
@@ -61,8 +61,17 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    acp::Desk, approval::Approvals, mind::Mind, models::Models, once::Once, portrait::Portrait,
-    session::Catalog, spent::Spent, surroundings::Lookout, think::Work, tools::Toolbox,
+    acp::Desk,
+    approval::Approvals,
+    mind::Mind,
+    models::Models,
+    once::Once,
+    portrait::Portrait,
+    session::Catalog,
+    spent::Spent,
+    surroundings::Lookout,
+    think::Work,
+    tools::{Servers, Toolbox},
 };
 
 /// Thinks until it is told to stop.
@@ -71,6 +80,7 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
     let models = Models::at(&home, &brief.config.model, report_facts)?;
     let (soul, news) = Client::dial(&brief.run().socket(Role::Soul), brief.credentials(true));
     let notices = Notices::default();
+    let toolbox = Arc::new(Toolbox::with_own(&brief.config.tools));
     #[expect(clippy::disallowed_methods, reason = "the clock of the agent is read here, and passed in")]
     let mind = Arc::new(Mind {
         models,
@@ -78,9 +88,10 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
         run_tokens_max: brief.config.heartbeat.tokens_max,
         soul,
         portrait: Portrait::unknown(),
+        servers: Servers::start(&home.mcp(), &toolbox, report_servers),
         lookout: Lookout::new(home.path(), setup::person_home()),
-        toolbox: Toolbox::with_own(&brief.config.tools),
         approvals: Approvals::of(&brief.config.tools),
+        toolbox,
         catalog: Catalog::at(home.sessions()),
         notices: notices.clone(),
         clock: Timestamp::now,
@@ -100,6 +111,7 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
         Arc::new(Agency { desk: desk.clone(), mind: mind.clone(), once: Once::new(), turns: Arc::default() });
     let serving = serve::<Agent, _>(endpoint, brief.door(), service, notices);
     report_ready();
+    let servers = mind.clone();
     tokio::spawn(async move {
         be_born(&mind).await;
         spent::begin(&mind).await;
@@ -110,6 +122,7 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
         () = serving => {}
         () = stop.cancelled() => {}
     }
+    servers.servers.end().await;
     Ok(())
 }
 
@@ -124,6 +137,11 @@ async fn be_born(mind: &Mind) {
 fn report_facts(facts: &[(&str, &str)]) {
     let facts: Map<_, _> = facts.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
     report(&Report::Facts(facts));
+}
+
+/// Makes known how the servers of tools are.
+fn report_servers(servers: &[ToolServer]) {
+    report(&Report::Facts(Map::from_iter([("servers".to_owned(), json!(servers))])));
 }
 
 /// Answers the agent's contract.
@@ -192,6 +210,7 @@ impl Service<Agent> for Agency {
                 model: self.mind.models.name(),
                 notice: self.mind.models.notice(),
                 turns: self.turns.load(Ordering::Relaxed),
+                servers: self.mind.servers.states(),
             }),
         }
     }

@@ -182,6 +182,9 @@ async fn rounds(
     cancel: &CancellationToken,
     ended: &mut Ended,
 ) -> Result<(), TurnError> {
+    if work.tools.is_none() {
+        mind.servers.settle().await;
+    }
     let left_over = turn::calls(&transcript.dangling());
     if !left_over.is_empty() {
         info!(request = %work.request, calls = left_over.len(), "taking up calls of an earlier life");

@@ -110,6 +110,11 @@ impl Home {
         self.0.join("approvals")
     }
 
+    /// Which servers of tools a person wants.
+    pub fn mcp(&self) -> PathBuf {
+        self.0.join("mcp.json")
+    }
+
     /// What each process said on standard error, and the event log.
     pub fn logs(&self) -> PathBuf {
         self.0.join("logs")

@@ -18,6 +18,7 @@ mod hostile;
 mod isolation;
 mod length;
 mod managers;
+mod mcp;
 mod models;
 mod notes;
 mod objections;

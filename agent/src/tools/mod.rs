@@ -10,6 +10,7 @@
 mod bounds;
 mod calling;
 mod fetch;
+mod mcp;
 mod permitting;
 mod schema;
 mod skill;
@@ -30,7 +31,10 @@ use ipc::{config, contract::soul::ToolSpec, id::RequestId};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::calling::{Calling, call_id};
+pub(crate) use self::{
+    calling::{Calling, call_id},
+    mcp::Servers,
+};
 use crate::{mind::Mind, session::Transcript, surroundings::Surroundings, think::Work, voice::Voice};
 
 /// How long a tool may take that does not say otherwise.

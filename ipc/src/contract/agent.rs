@@ -139,6 +139,55 @@ pub struct Status {
     pub notice: Option<String>,
     /// Turns under way.
     pub turns: u32,
+    /// The servers of tools, in the order of `mcp.json`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ToolServer>,
+}
+
+/// A server of tools (the Model Context Protocol).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolServer {
+    /// What the person calls it; `mcp.json` where what is wrong is the file.
+    pub name: String,
+    /// How it is.
+    pub state: ToolServerState,
+    /// How many tools it brings right now.
+    pub tools: u32,
+    /// Why it brings none, where it should.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What else the person should know of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+}
+
+/// How a server of tools is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolServerState {
+    /// It is being started.
+    Starting,
+    /// Its tools are offered.
+    Ready,
+    /// It ended, or could not be started, and is started again.
+    Waiting,
+    /// The person has turned it off.
+    Off,
+    /// What is written about it cannot be used.
+    Wrong,
+}
+
+impl ToolServerState {
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Waiting => "waiting",
+            Self::Off => "off",
+            Self::Wrong => "wrong",
+        }
+    }
 }
 
 /// What the agent tells without being asked.
@@ -210,6 +259,17 @@ mod tests {
             serde_json::to_value(Reply::Relayed(json!({"stopReason": "end_turn"}))).unwrap(),
             json!({"relayed": {"stopReason": "end_turn"}})
         );
+        let server = ToolServer {
+            name: "files".into(),
+            state: ToolServerState::Waiting,
+            tools: 0,
+            why: Some("it ended".into()),
+            notices: vec![],
+        };
+        let words = json!({"name": "files", "state": "waiting", "tools": 0, "why": "it ended"});
+        assert_eq!(serde_json::to_value(&server).unwrap(), words);
+        assert_eq!(serde_json::from_value::<ToolServer>(words).unwrap(), server);
+        assert_eq!(server.state.as_str(), "waiting");
         let update = Notice::Update {
             session: "s".into(),
             audience: Audience::Everybody,
