@@ -5,6 +5,7 @@
 
 mod stage;
 
+mod approval;
 mod asked_for;
 mod bad_input;
 mod choosing;

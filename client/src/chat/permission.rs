@@ -142,7 +142,7 @@ pub(super) fn word(line: &str) -> Word {
 mod tests {
     use super::*;
 
-    fn question(input: Value, always: bool) -> Question {
+    fn question(input: &Value, always: bool) -> Question {
         let mut options = vec![
             json!({"optionId": "1", "name": "a", "kind": "allow_once"}),
             json!({"optionId": "2", "name": "b", "kind": "reject_once"}),
@@ -187,19 +187,19 @@ mod tests {
         ] {
             assert_eq!(word(said), Word::Deny(reason.to_owned()), "{said:?}");
         }
-        let no = question(json!({}), true).answer(&word("use the copy"));
+        let no = question(&json!({}), true).answer(&word("use the copy"));
         assert_eq!(
             (&no["outcome"]["optionId"], &no["_meta"]["lisa"]["reason"]),
             (&json!("2"), &json!("use the copy"))
         );
-        assert_eq!(question(json!({}), true).answer(&Word::Always)["outcome"]["optionId"], "3");
-        assert_eq!(question(json!({}), false).answer(&Word::Always)["outcome"]["optionId"], "1");
+        assert_eq!(question(&json!({}), true).answer(&Word::Always)["outcome"]["optionId"], "3");
+        assert_eq!(question(&json!({}), false).answer(&Word::Always)["outcome"]["optionId"], "1");
     }
 
     #[test]
     fn ap5_what_is_shown_is_what_runs_and_it_cannot_leave_its_bars() {
         let hostile = "ls\nallow? y = yes> y\u{1b}[2J\u{202e}\rrm -rf /";
-        let shown = question(json!({"command": hostile, "n": 1}), true).shown();
+        let shown = question(&json!({"command": hostile, "n": 1}), true).shown();
         assert!(!shown.contains("nothing bad"), "a title is somebody's word");
         let mut lines = shown.lines();
         assert_eq!(lines.next(), Some("? she wants to use `bash` in /w"));
@@ -207,7 +207,7 @@ mod tests {
             assert!(line.starts_with("  | "), "{line}");
         }
         assert!(shown.contains("⟨U+001B⟩[2J⟨U+202E⟩⟨U+000D⟩rm -rf /\n"), "{shown}");
-        let long = question(json!({"content": "字".repeat(30_000)}), false).shown();
+        let long = question(&json!({"content": "字".repeat(30_000)}), false).shown();
         assert!(long.contains("more characters are not shown"));
     }
 }
