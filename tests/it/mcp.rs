@@ -20,7 +20,7 @@ const TOKEN: &str = "tok-灯塔-0123456789";
 
 /// A world with a model that does what it is told, and these servers.
 fn world_with(model: &Model, servers: impl FnOnce(&World) -> Value) -> World {
-    let world = World::configured(&model.config());
+    let world = World::configured(&format!("{}\n[tools]\napproval = \"auto\"\n", model.config()));
     let servers = json!({"mcpServers": servers(&world)});
     std::fs::write(world.home().join("mcp.json"), servers.to_string()).unwrap();
     world
@@ -327,7 +327,7 @@ fn a_server_behind_an_address_serves_goes_and_comes_back() {
 #[test]
 fn a_file_that_cannot_be_read_is_named_and_nothing_else_suffers() {
     let model = Model::start(puppet);
-    let world = World::configured(&model.config());
+    let world = World::configured(&format!("{}\n[tools]\napproval = \"auto\"\n", model.config()));
     std::fs::write(world.home().join("mcp.json"), "{\"mcpServers\": {").unwrap();
     world.up_and_born();
     let file = server(&world, "mcp.json", "wrong");
