@@ -254,13 +254,14 @@ fn answer(mut stream: TcpStream, words: &Mutex<Words>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let (mut head, mut length) = (String::new(), 0);
     while !head.ends_with("\r\n\r\n") {
-        let begun = head.len();
-        if reader.read_line(&mut head).unwrap_or(0) == 0 {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap_or(0) == 0 {
             return;
         }
-        if let Some(value) = head[begun..].to_lowercase().strip_prefix("content-length:") {
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
         }
+        head.push_str(&line);
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();

@@ -45,7 +45,9 @@ fn main() -> ExitCode {
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let message: Value = serde_json::from_str(&line).expect("a message is JSON");
         let (said, deed) = words.answer(&message);
-        said.iter().for_each(|said| say(&said.to_string()));
+        for said in &said {
+            say(&said.to_string());
+        }
         match deed {
             Deed::None => {}
             Deed::Die => return die(&token),
@@ -78,6 +80,7 @@ fn die(token: &str) -> ExitCode {
 
 fn have(program: &str, arguments: &[&str]) {
     #[expect(clippy::disallowed_methods, reason = "grandchildren are what this double is about")]
+    #[expect(clippy::zombie_processes, reason = "what it leaves behind is for those above it to end")]
     let child = Command::new(program).args(arguments).spawn().expect("it can be started");
     note(&child.id().to_string());
 }

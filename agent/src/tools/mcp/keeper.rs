@@ -97,9 +97,9 @@ impl Keeper {
 
     /// Offers what it has, and again whenever that changes. Returns when it cannot be said what it has.
     async fn offer(&self, link: &Link, seen: &mut Seen) -> String {
-        let line = link.line();
+        let wire = link.line();
         loop {
-            let list = match line.list().await {
+            let list = match wire.list().await {
                 Ok(list) => list,
                 Err(why) => return why,
             };
@@ -112,9 +112,9 @@ impl Keeper {
             let total = tools.len();
             let secrets = Arc::new(secrets.clone());
             let brought = tools.into_iter().map(|tool| {
-                let (line, secrets) = (line.clone(), secrets.clone());
+                let (wire, secrets) = (wire.clone(), secrets.clone());
                 let source = format!("mcp server {}", self.name());
-                Arc::new(Remote { line, shown: tool, secrets, source }) as Arc<dyn Tool>
+                Arc::new(Remote { line: wire, shown: tool, secrets, source }) as Arc<dyn Tool>
             });
             self.bring(brought.collect());
             self.board.ready(self.at, total, notices);

@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn what_is_secret_is_told_by_its_name_or_its_looks() {
         let check = |name: &str, value: &str, secret: bool| {
-            assert_eq!(is_secret(name, value), secret, "{name}={value}")
+            assert_eq!(is_secret(name, value), secret, "{name}={value}");
         };
         check("GITHUB_TOKEN", "hunter2!", true);
         check("api_key", "abcdef", true);
