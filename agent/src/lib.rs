@@ -10,7 +10,9 @@
 //! a truncated answer is never taken as an answer; a prompt is rebuilt when the soul changed, and only then.
 
 mod acp;
+mod approval;
 mod birth;
+mod claim;
 mod conversation;
 mod length;
 mod mind;
@@ -43,7 +45,7 @@ use ipc::{
     child::{Brief, Report, report, report_ready},
     client::Client,
     contract::{
-        agent::{Agent, Reply, Request, Status},
+        agent::{Agent, Reply, Request, Status, ToolServer},
         chat,
     },
     endpoint::Endpoint,
@@ -60,6 +62,7 @@ use tracing::warn;
 
 use crate::{
     acp::Desk,
+    approval::Approvals,
     mind::Mind,
     models::Models,
     once::Once,
@@ -68,7 +71,7 @@ use crate::{
     spent::Spent,
     surroundings::Lookout,
     think::Work,
-    tools::{Bench, Toolbox},
+    tools::{Bench, Servers, Toolbox},
 };
 
 /// Starts the processes of tools; made before anything is given up.
@@ -94,6 +97,7 @@ pub async fn run(brief: Brief, spawner: Spawner, stop: CancellationToken) -> Res
     let models = Models::at(&home, &brief.config.model, report_facts, spawner.0.clone())?;
     let (soul, news) = Client::dial(&brief.run().socket(Role::Soul), brief.credentials(true));
     let notices = Notices::default();
+    let toolbox = Arc::new(Toolbox::with_own(&brief.config.tools));
     #[expect(clippy::disallowed_methods, reason = "the clock of the agent is read here, and passed in")]
     let mind = Arc::new(Mind {
         models,
@@ -101,8 +105,10 @@ pub async fn run(brief: Brief, spawner: Spawner, stop: CancellationToken) -> Res
         run_tokens_max: brief.config.heartbeat.tokens_max,
         soul,
         portrait: Portrait::unknown(),
+        servers: Servers::start(&home.mcp(), &toolbox, report_servers),
         lookout: Lookout::new(home.path(), setup::person_home()),
-        toolbox: Toolbox::with_own(&brief.config.tools),
+        approvals: Approvals::of(&brief.config.tools),
+        toolbox,
         catalog: Catalog::at(home.sessions()),
         notices: notices.clone(),
         clock: Timestamp::now,
@@ -125,6 +131,7 @@ pub async fn run(brief: Brief, spawner: Spawner, stop: CancellationToken) -> Res
         Arc::new(Agency { desk: desk.clone(), mind: mind.clone(), once: Once::new(), turns: Arc::default() });
     let serving = serve::<Agent, _>(endpoint, brief.door(), service, notices);
     report_ready();
+    let servers = mind.clone();
     tokio::spawn(async move {
         let sandbox = bench.probe().await.unwrap_or_else(|why| format!("unknown: {why}"));
         report_facts(&[("sandbox", &sandbox)]);
@@ -139,6 +146,7 @@ pub async fn run(brief: Brief, spawner: Spawner, stop: CancellationToken) -> Res
         () = serving => {}
         () = stop.cancelled() => {}
     }
+    servers.servers.end().await;
     Ok(())
 }
 
@@ -153,6 +161,11 @@ async fn be_born(mind: &Mind) {
 fn report_facts(facts: &[(&str, &str)]) {
     let facts: Map<_, _> = facts.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
     report(&Report::Facts(facts));
+}
+
+/// Makes known how the servers of tools are.
+fn report_servers(servers: &[ToolServer]) {
+    report(&Report::Facts(Map::from_iter([("servers".to_owned(), json!(servers))])));
 }
 
 /// Answers the agent's contract.
@@ -201,6 +214,12 @@ impl Service<Agent> for Agency {
                 };
                 self.once.outcome(&id, work).await
             }
+            Request::Decide { .. } if caller.role != Role::Supervisor => {
+                Reply::Refused { reason: "a person's word comes through the supervisor alone".to_owned() }
+            }
+            Request::Decide { ask, decision } => {
+                Reply::Decided { waited: self.mind.approvals.decided(&ask, decision) }
+            }
             Request::Model(_) if caller.role != Role::Supervisor => {
                 Reply::Refused { reason: "which model thinks is asked through the supervisor".to_owned() }
             }
@@ -215,6 +234,7 @@ impl Service<Agent> for Agency {
                 model: self.mind.models.name(),
                 notice: self.mind.models.notice(),
                 turns: self.turns.load(Ordering::Relaxed),
+                servers: self.mind.servers.states(),
             }),
         }
     }

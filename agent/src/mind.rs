@@ -1,5 +1,7 @@
 //! What every turn shares: the model, the soul, the prompt, the sessions, the clock.
 
+use std::sync::Arc;
+
 use ipc::{
     client::{Client, News},
     config::Reflect,
@@ -13,12 +15,13 @@ use jiff::{Timestamp, ZonedDateTime, tz::TimeZone};
 use tokio::sync::{Mutex, mpsc};
 
 use crate::{
+    approval::Approvals,
     models::Models,
     portrait::{Held, Portrait, PortraitError, Reader},
     session::{Catalog, Header, Kind},
     spent::Spent,
     surroundings::Lookout,
-    tools::Toolbox,
+    tools::{Servers, Toolbox},
 };
 
 /// Made once a life.
@@ -33,7 +36,11 @@ pub(crate) struct Mind {
     /// Sees her skills, and what a project brings along.
     pub(crate) lookout: Lookout,
     /// The tools she has beside the soul's.
-    pub(crate) toolbox: Toolbox,
+    pub(crate) toolbox: Arc<Toolbox>,
+    /// When a person is asked first, and what waits for an answer.
+    pub(crate) approvals: Approvals,
+    /// The servers that bring more of them.
+    pub(crate) servers: Servers,
     pub(crate) catalog: Catalog,
     pub(crate) notices: Notices<Agent>,
     pub(crate) clock: fn() -> Timestamp,

@@ -11,7 +11,7 @@
 //! (`tools`).
 
 use std::sync::{
-    Arc,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::{
+    claim,
     conversation::stop_reason,
     length::{self, Front, TooLong},
     mind::Mind,
@@ -33,7 +34,7 @@ use crate::{
     portrait::PortraitError,
     provider::{Block, Completion, Delta, Message, ModelRequest, Provider, ProviderError, Role},
     session::{SessionError, Transcript},
-    tools::Calling,
+    tools::{Calling, is_delegate},
     turn::{self, Call, Step},
     voice::Voice,
 };
@@ -74,6 +75,8 @@ pub(crate) struct InParts {
     pub(crate) rounds: AtomicU32,
     /// How many tokens that cost.
     pub(crate) tokens: AtomicU64,
+    /// What was done.
+    pub(crate) runs: Mutex<Vec<ToolRun>>,
 }
 
 impl Work {
@@ -133,6 +136,7 @@ pub(crate) async fn run(
     voice: &Voice,
     cancel: &CancellationToken,
 ) -> Result<Ended, TurnError> {
+    let earlier = transcript.ran_in(&work.request);
     let pending = objection::begin(mind, transcript, work, voice).await;
     // one turn, one model: what is set meanwhile is for the next
     let thinker = mind.models.for_a_turn().await;
@@ -144,13 +148,29 @@ pub(crate) async fn run(
         Ended { stop: StopReason::EndTurn, model, text: String::new(), tools: Vec::new(), pending };
     let went = rounds(mind, &thinker, transcript, work, voice, cancel, &mut ended).await;
     let outcome = went.as_ref().map_or_else(|_| "error".to_owned(), |()| stop_reason(ended.stop));
+    let said = ended.text.clone();
     let pending = std::mem::take(&mut ended.pending);
     let added = objection::settle(mind, transcript, work, voice, pending, &outcome).await;
     if !added.is_empty() {
         let between = if ended.text.is_empty() { "" } else { "\n\n" };
         ended.text = format!("{}{between}{added}", ended.text);
     }
+    if went.is_ok() && ended.stop == StopReason::EndTurn {
+        let receipts = receipts(work, &ended.tools, earlier);
+        let note = claim::check(mind, transcript, work, voice, (&said, &receipts)).await;
+        // where nobody hears the note, whoever reads the reply finds it there
+        if work.is_unread() && !note.is_empty() {
+            ended.text = format!("{}\n\n{note}", ended.text);
+        }
+    }
     went.map(|()| ended)
+}
+
+/// What bears out what she says she did in the turn: her tools, those of its pieces, and those another life has run.
+fn receipts(work: &Work, tools: &[ToolRun], earlier: Vec<ToolRun>) -> Vec<ToolRun> {
+    let here = tools.iter().filter(|run| !is_delegate(&run.tool)).cloned();
+    let in_parts = work.in_parts.runs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    here.chain(in_parts).chain(earlier).collect()
 }
 
 async fn rounds(
@@ -162,6 +182,9 @@ async fn rounds(
     cancel: &CancellationToken,
     ended: &mut Ended,
 ) -> Result<(), TurnError> {
+    if work.tools.is_none() {
+        mind.servers.settle().await;
+    }
     let left_over = turn::calls(&transcript.dangling());
     if !left_over.is_empty() {
         info!(request = %work.request, calls = left_over.len(), "taking up calls of an earlier life");

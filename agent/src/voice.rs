@@ -30,6 +30,16 @@ impl Voice {
         Self { part_of: Some(call.to_owned()), ..self.clone() }
     }
 
+    /// The session it is heard in.
+    pub(crate) fn session(&self) -> &str {
+        &self.session
+    }
+
+    /// The request whose turn it speaks in; that of the whole turn in a piece of it.
+    pub(crate) fn turn(&self) -> &RequestId {
+        &self.turn
+    }
+
     /// What the runtime adds to her reply.
     pub(crate) fn added(&self, text: &str) {
         if self.part_of.is_some() { self.note(text) } else { self.text(text) }
@@ -82,13 +92,27 @@ impl Voice {
     }
 
     /// What it prints so far.
-    pub(crate) fn tool_goes_on(&self, id: &str, printed: &str) {
+    pub(crate) fn tool_prints(&self, id: &str, printed: &str) {
         let fields =
             acp::ToolCallUpdateFields::new().status(ToolCallStatus::InProgress).content(vec![printed.into()]);
-        self.say(
-            Audience::Everybody,
-            &SessionUpdate::ToolCallUpdate(acp::ToolCallUpdate::new(id.to_owned(), fields)),
-        );
+        let update = acp::ToolCallUpdate::new(self.call(id), fields);
+        self.say(Audience::Everybody, &SessionUpdate::ToolCallUpdate(update));
+    }
+
+    /// It waits for a person's word.
+    pub(crate) fn tool_waits(&self, id: &str) {
+        self.tool_is(id, ToolCallStatus::Pending);
+    }
+
+    /// It was allowed, and goes on.
+    pub(crate) fn tool_goes_on(&self, id: &str) {
+        self.tool_is(id, ToolCallStatus::InProgress);
+    }
+
+    fn tool_is(&self, id: &str, status: ToolCallStatus) {
+        let fields = acp::ToolCallUpdateFields::new().status(status);
+        let update = acp::ToolCallUpdate::new(self.call(id), fields);
+        self.say(Audience::Everybody, &SessionUpdate::ToolCallUpdate(update));
     }
 
     /// It is over.
@@ -100,7 +124,7 @@ impl Voice {
     }
 
     /// The id of a call, as clients know it: models number theirs anew in each piece.
-    fn call(&self, id: &str) -> String {
+    pub(crate) fn call(&self, id: &str) -> String {
         self.part_of.as_ref().map_or_else(|| id.to_owned(), |of| format!("{of}/{id}"))
     }
 

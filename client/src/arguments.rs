@@ -148,6 +148,18 @@ pub(crate) struct Chat {
     /// Begin a new session
     #[arg(long)]
     pub(crate) new: bool,
+    /// What to say when she asks before she uses a tool: `ask` you, on a terminal, or yes to all of it, `auto`
+    #[arg(long, value_name = "ask|auto", default_value = "ask", hide_possible_values = true)]
+    pub(crate) approve: Approve,
+}
+
+/// What is said when she asks before she uses a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Approve {
+    /// What the person says.
+    Ask,
+    /// Yes, once.
+    Auto,
 }
 
 /// Which events.

@@ -16,7 +16,7 @@ use ipc::{
     endpoint::our_uid,
     exit::{Exit, Fault},
     home::{Home, Run, SOCKET_PATH_BYTES_MAX},
-    wire::{FrameCodec, FrameError, Id, Incoming, Message, Notification, Response, RpcError, code},
+    wire::{FrameCodec, FrameError, Id, Incoming, Message, Notification, Request, Response, RpcError, code},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -41,12 +41,15 @@ pub(crate) const CHILD_PATIENCE: Duration = Duration::from_secs(30);
 /// How many news are kept while an answer is awaited: far more than a turn streams in that time, far less than memory.
 const NEWS_MAX: usize = 10_000;
 
+/// The one question that clients are asked.
+const PERMISSION: &str = "session/request_permission";
+
 /// One connection to a supervisor.
 #[derive(Debug)]
 pub(crate) struct Link {
     frames: Framed<UnixStream, FrameCodec>,
     asked: i64,
-    news: VecDeque<Notification>,
+    news: VecDeque<Heard>,
 }
 
 /// What comes over the connection.
@@ -56,6 +59,8 @@ pub(crate) enum Heard {
     Answer(Response),
     /// Something that was not asked for.
     News(Notification),
+    /// A call that waits for a person's word; answered with [`Link::answer`], or left to others.
+    Question(Request),
 }
 
 /// Why something could not be asked, or was not answered.
@@ -186,10 +191,15 @@ impl Link {
         self.write(method, &Message::notification(method, to_value(params))).await
     }
 
+    /// Answers a question.
+    pub(crate) async fn answer(&mut self, id: Id, outcome: Result<Value, RpcError>) -> Result<(), LinkError> {
+        self.write(PERMISSION, &Message::response(id, outcome)).await
+    }
+
     /// Waits for whatever comes next; giving up the wait loses nothing.
     pub(crate) async fn next(&mut self) -> Result<Heard, LinkError> {
         match self.news.pop_front() {
-            Some(news) => Ok(Heard::News(news)),
+            Some(kept) => Ok(kept),
             None => self.read().await,
         }
     }
@@ -204,10 +214,10 @@ impl Link {
                     return Ok(answer.outcome?);
                 }
                 Heard::Answer(_) => {}
-                Heard::News(_) if self.news.len() >= NEWS_MAX => {
+                Heard::News(_) | Heard::Question(_) if self.news.len() >= NEWS_MAX => {
                     return Err(LinkError::Unintelligible("it tells a lot and does not answer".to_owned()));
                 }
-                Heard::News(news) => self.news.push_back(news),
+                kept @ (Heard::News(_) | Heard::Question(_)) => self.news.push_back(kept),
             }
         }
     }
@@ -225,6 +235,9 @@ impl Link {
             match self.frames.next().await {
                 Some(Ok(Incoming::Message(Message::Response(answer)))) => return Ok(Heard::Answer(answer)),
                 Some(Ok(Incoming::Message(Message::Notification(news)))) => return Ok(Heard::News(news)),
+                Some(Ok(Incoming::Message(Message::Request(question)))) if question.method == PERMISSION => {
+                    return Ok(Heard::Question(question));
+                }
                 Some(Ok(Incoming::Message(Message::Request(question)))) => {
                     // we offered no capabilities; an unanswered question would hold up the turn
                     let said = format!("`{}` is not answered by this client", question.method);

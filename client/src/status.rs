@@ -2,6 +2,7 @@
 
 use ipc::{
     contract::{
+        agent::{ToolServer, ToolServerState},
         chat::{Process, STATUS, Status},
         sessions::{Spending, Spent, Usage},
     },
@@ -73,9 +74,15 @@ fn screen(status: &Status) -> String {
     if !status.sandbox.is_empty() {
         lines.push(format!("sandbox  {}", one_line(&status.sandbox, SANDBOX_CHARS_MAX)));
     }
+    lines.extend(status.servers.iter().map(|server| format!("server   {}", of_tools(server))));
     lines.push(format!("clients  {}", status.clients));
     lines.push(format!("epoch    {}", status.epoch));
     lines.extend(status.offer.iter().map(|offer| format!("! {}", one_line(offer, 400))));
+    for server in &status.servers {
+        let said =
+            |notice: &String| format!("! server `{}`: {}", server.name, one_line(notice, WHY_CHARS_MAX));
+        lines.extend(server.notices.iter().map(said));
+    }
     if let Some(spent) = &status.spent {
         lines.push(format!("today    {}", spent_today(spent)));
         lines.extend(spent.tasks.iter().map(|task| spending("task", task)));
@@ -83,6 +90,17 @@ fn screen(status: &Status) -> String {
     }
     lines.extend(status.notices.iter().map(|notice| format!("! {}", one_line(notice, WHY_CHARS_MAX))));
     lines.join("\n")
+}
+
+/// A server of tools: its name, its state, what it brings or why it does not.
+fn of_tools(server: &ToolServer) -> String {
+    let state = format!("{} · {}", one_line(&server.name, 64), server.state.as_str());
+    match (&server.why, server.state) {
+        (Some(why), _) => format!("{state} · {}", one_line(why, WHY_CHARS_MAX)),
+        (None, ToolServerState::Ready) if server.tools == 1 => format!("{state} · 1 tool"),
+        (None, ToolServerState::Ready) => format!("{state} · {} tools", server.tools),
+        (None, _) => state,
+    }
 }
 
 fn row(process: &Process) -> [String; 6] {
@@ -182,6 +200,7 @@ pub(crate) mod tests {
             },
             spent: None,
             clients: 1,
+            servers: vec![],
             offer: None,
             notices: vec!["the identity is over its budget;\nshorten it".into()],
         }
@@ -223,6 +242,25 @@ epoch    3
         assert!(said.contains("sockets  /tmp/lisa-0/x"), "{said}");
         let unborn = Status { processes: vec![process("soul", "ready", None)], ..status };
         assert!(screen(&unborn).contains("not born yet"), "{}", screen(&unborn));
+    }
+
+    #[test]
+    fn each_server_of_tools_has_a_line() {
+        let server = |name: &str, state, tools, why: Option<&str>| ToolServer {
+            name: name.into(),
+            state,
+            tools,
+            why: why.map(Into::into),
+            notices: why.is_none().then(|| "mind\nthis".to_owned()).into_iter().collect(),
+        };
+        let servers = vec![
+            server("文件", ToolServerState::Ready, 3, None),
+            server("x", ToolServerState::Waiting, 0, Some("it ended with\nexit code 1")),
+        ];
+        let said = screen(&Status { servers, ..sample(vec![]) });
+        assert!(said.contains("\nserver   文件 · ready · 3 tools\n"), "{said}");
+        assert!(said.contains("\nserver   x · waiting · it ended with exit code 1\n"), "{said}");
+        assert!(said.contains("\n! server `文件`: mind this\n"), "{said}");
     }
 
     #[test]

@@ -225,7 +225,7 @@ mod tests {
             text: "done!".into(),
             tools: tools
                 .iter()
-                .map(|(tool, failed)| ToolRun { tool: (*tool).into(), failed: *failed })
+                .map(|(tool, failed)| ToolRun { tool: (*tool).into(), failed: *failed, writes: true })
                 .collect(),
             stop_reason: "end_turn".into(),
             error: None,

@@ -29,11 +29,16 @@ pub struct Config {
     pub tools: Tools,
 }
 
-/// What her tools may do. Those of files and commands write in the folder of their conversation and nowhere else,
-/// and read everything but the secrets; of the home of Lisa there is nothing that can be set here.
+/// What her tools may do. Those of her soul are none of them: grants and gates govern those. Those of files and commands
+/// write in the folder of their conversation and nowhere else, and read everything but the secrets; of the home of Lisa
+/// there is nothing that can be set here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tools {
+    /// Which calls wait for a person's word.
+    pub approval: Approval,
+    /// The longest one waits for it; then it is refused.
+    pub approval_max: SignedDuration,
     /// What is done where the system cannot confine them.
     pub sandbox: Sandbox,
     /// Whether commands may use the network.
@@ -53,6 +58,8 @@ impl Default for Tools {
     fn default() -> Self {
         let keys = [".ssh", ".gnupg", ".aws", ".kube", ".netrc", ".docker", ".config/gh", ".config/gcloud"];
         Self {
+            approval: Approval::AskMutating,
+            approval_max: SignedDuration::from_mins(10),
             sandbox: Sandbox::BestEffort,
             network: true,
             read: vec!["/".into()],
@@ -61,6 +68,18 @@ impl Default for Tools {
             private_hosts: Vec::new(),
         }
     }
+}
+
+/// Which calls of tools wait for a person's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Approval {
+    /// None.
+    Auto,
+    /// All.
+    Ask,
+    /// Those that may change something.
+    AskMutating,
 }
 
 /// What is done where the system cannot confine tools.
@@ -512,6 +531,10 @@ impl Config {
             let why = "`after` and `turn_max` must be above zero; `enabled = false` turns it off";
             return wrong("reflect", why.into());
         }
+        if !config.tools.approval_max.is_positive() {
+            let why = "a person needs some time to answer, as in `10m`; `approval = \"auto\"` asks nobody";
+            return wrong("tools.approval_max", why.into());
+        }
         if let Some(Err(why)) = config.person.as_deref().map(crate::person::check) {
             return wrong("person", why);
         }
@@ -606,6 +629,17 @@ mod tests {
         check("[tools]\nwrite = [\"/\"]", "tools.write");
         check("[tools]\nread = [\"~/x\"]", "tools.read");
         check("[tools]\nhidden = [\".ssh\"]", "tools.hidden");
+        check("[tools]\napproval = \"ask-mutatin\"", "ask-mutating");
+        check("[tools]\napproval_max = \"0s\"", "tools.approval_max");
+    }
+
+    #[test]
+    fn ap4_a_careful_person_is_asked_without_having_set_anything() {
+        let mode = |text: &str| parse(text).unwrap().tools.approval;
+        assert_eq!(mode(""), Approval::AskMutating);
+        assert_eq!(mode("[tools]\napproval = \"auto\""), Approval::Auto);
+        assert_eq!(mode("[tools]\napproval = \"ask\""), Approval::Ask);
+        assert_eq!(mode("[tools]\napproval_max = \"1m\""), Approval::AskMutating);
     }
 
     #[test]

@@ -109,7 +109,8 @@ pub fn real(path: &Path) -> PathBuf {
 
 /// What nobody but the soul, the supervisor and a person writes: the home, and what of it lies elsewhere behind a link.
 pub fn hers(home: &Home) -> Vec<PathBuf> {
-    let apart = [home.soul(), home.approvals(), home.releases(), home.config(), home.config_env()];
+    let apart =
+        [home.soul(), home.approvals(), home.releases(), home.config(), home.config_env(), home.mcp()];
     let all: BTreeSet<PathBuf> =
         std::iter::once(home.path()).chain(apart.iter().map(PathBuf::as_path)).map(real).collect();
     all.into_iter().collect()

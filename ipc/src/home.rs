@@ -120,7 +120,7 @@ impl Home {
         self.0.join("upgrades")
     }
 
-    /// What a person approved; no process of hers writes here.
+    /// What a person approved; only the supervisor writes here.
     pub fn approvals(&self) -> PathBuf {
         self.0.join("approvals")
     }
@@ -128,6 +128,11 @@ impl Home {
     /// The builds that are kept; no process of hers writes here.
     pub fn releases(&self) -> PathBuf {
         self.0.join("releases")
+    }
+
+    /// Which servers of tools a person wants.
+    pub fn mcp(&self) -> PathBuf {
+        self.0.join("mcp.json")
     }
 
     /// What each process said on standard error, and the event log.

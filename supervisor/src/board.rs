@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ipc::{
     contract::{
+        agent::ToolServer,
         chat::{Process, SoulStatus, Status},
         sessions::Spent,
     },
@@ -58,6 +59,12 @@ impl Board {
         }
     }
 
+    /// How the agent says its servers of tools are.
+    fn servers(&self) -> Vec<ToolServer> {
+        let said = self.children.get(&Role::Agent).and_then(|agent| agent.facts.get("servers"));
+        said.and_then(|said| serde_json::from_value(said.clone()).ok()).unwrap_or_default()
+    }
+
     /// The whole status; `rss` asks the system for a process's resident memory.
     pub(crate) fn status(&self, clients: u64, rss: impl Fn(u32) -> Option<u64>) -> Status {
         let own_pid = std::process::id();
@@ -109,6 +116,7 @@ impl Board {
             sandbox: fact(Role::Agent, "sandbox").unwrap_or_default(),
             offer,
             clients,
+            servers: self.servers(),
             notices: refused.chain(parked).chain(notices).chain(unborn.clone()).collect(),
             soul: SoulStatus { unborn, ..self.soul.clone() },
             spent: self.spent(),

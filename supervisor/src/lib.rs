@@ -14,6 +14,7 @@
 //! A child that cannot be started is parked and does not end it: the rest serves, and says what is off.
 
 mod above;
+mod approvals;
 mod board;
 mod chat;
 mod child;
@@ -53,6 +54,7 @@ use crate::{
     above::{Chat, Herald, Wants},
     board::{Board, CHILDREN},
     chat::{
+        clerk::{self, Clerk},
         desk::{self, Desk},
         door::{self, Door},
         hub::{Hub, HubMsg},
@@ -212,13 +214,18 @@ async fn live(ground: Ground, mut signals: Signals, wants: Wants, mut reload: bo
     #[expect(clippy::disallowed_methods, reason = "the clock of the supervisor is read here, and passed in")]
     let house = House { board, hub: hub.clone(), now: Timestamp::now };
     let (house, mut ended) = Actor::spawn(None, house, log).await.map_err(Fault::again)?;
-    hub.cast(HubMsg::Meet { house: house.clone() }).map_err(Fault::again)?;
+    let (clerk, told) = mpsc::channel(clerk::QUEUE_MAX);
+    hub.cast(HubMsg::Meet { house: house.clone(), clerk: clerk.clone() }).map_err(Fault::again)?;
 
     let (agent, agent_news) = Client::dial(&run.socket(Role::Agent), secrets.ours(true));
     let (soul, soul_news) = Client::dial(&run.socket(Role::Soul), secrets.ours(true));
     let (heartbeat, _) = Client::dial(&run.socket(Role::Heartbeat), secrets.ours(false));
     let (answers, answered) = mpsc::channel(1024);
-    tokio::spawn(desk::pump(agent_news, answered, hub.clone()));
+    tokio::spawn(desk::pump(agent_news, answered, clerk, hub.clone()));
+    #[expect(clippy::disallowed_methods, reason = "the clock of the supervisor is read here, and passed in")]
+    let clerk =
+        Clerk { agent: agent.clone(), hub: hub.clone(), folder: home.approvals(), now: Timestamp::now };
+    tokio::spawn(clerk.work(told));
     tokio::spawn(desk::hear_soul(soul_news, soul.clone(), house.clone()));
     let desk =
         Desk { agent, soul, heartbeat, board: seen.clone(), house: house.clone(), hub: hub.clone(), answers };

@@ -13,13 +13,15 @@ pub(crate) struct Settings {
     pub(crate) config: Config,
     /// A digest of the keys' file, which the agent reads itself: the keys are no business of the supervisor.
     keys: Option<String>,
+    /// A digest of the file of the servers of tools, which the agent reads itself too.
+    servers: Option<String>,
 }
 
 impl Settings {
     /// Reads what is set in `home`; else the sentence that says what is wrong.
     pub(crate) fn read(home: &Home) -> Result<Self, ipc::config::ConfigError> {
         let config = Config::read(&home.config())?;
-        Ok(Self { config, keys: digest(&home.config_env()) })
+        Ok(Self { config, keys: digest(&home.config_env()), servers: digest(&home.mcp()) })
     }
 }
 
@@ -54,7 +56,7 @@ pub(crate) fn compare(before: &Settings, after: &Settings) -> Changes {
     // the heartbeat keeps to the sandbox as well; of tools it has none
     let of_tools: &[Role] =
         if tools.sandbox == new.tools.sandbox { &[Role::Agent] } else { &[Role::Agent, Role::Heartbeat] };
-    let parts: [(&str, bool, &[Role]); 10] = [
+    let parts: [(&str, bool, &[Role]); 11] = [
         ("time_zone", *time_zone != new.time_zone, &CHILDREN),
         ("model", *model != new.model, &[Role::Agent]),
         ("heartbeat", *heartbeat != new.heartbeat, &[Role::Heartbeat]),
@@ -66,6 +68,7 @@ pub(crate) fn compare(before: &Settings, after: &Settings) -> Changes {
         ("dreams", *dreams != new.dreams, &[Role::Soul]),
         ("tools", *tools != new.tools, of_tools),
         ("config.env", before.keys != after.keys, &[Role::Agent]),
+        ("mcp.json", before.servers != after.servers, &[Role::Agent]),
     ];
     let differ = || parts.iter().filter(|(_, differs, _)| *differs);
     let concerned = |role: &Role| differ().any(|(_, _, concerns)| concerns.contains(role));
@@ -81,7 +84,7 @@ mod tests {
     use std::path::Path;
 
     fn set(text: &str) -> Settings {
-        Settings { config: Config::parse(text, Path::new("config.toml")).unwrap(), keys: None }
+        Settings { config: Config::parse(text, Path::new("config.toml")).unwrap(), keys: None, servers: None }
     }
 
     #[test]
@@ -110,15 +113,20 @@ mod tests {
     }
 
     #[test]
-    fn new_keys_are_seen_without_being_kept() {
+    fn new_keys_and_servers_are_seen_without_being_kept() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path());
-        let before = Settings::read(&home).unwrap();
-        std::fs::write(home.config_env(), "X_API_KEY=鑰匙").unwrap();
-        let after = Settings::read(&home).unwrap();
-        assert_eq!(compare(&before, &after).children, [Role::Agent]);
-        assert_eq!(compare(&after, &Settings::read(&home).unwrap()), Changes::default());
-        assert!(!format!("{after:?}").contains("鑰匙"));
+        let check = |file: std::path::PathBuf, part: &'static str| {
+            let before = Settings::read(&home).unwrap();
+            std::fs::write(file, "X_API_KEY=鑰匙").unwrap();
+            let after = Settings::read(&home).unwrap();
+            let changes = Changes { parts: vec![part], children: vec![Role::Agent] };
+            assert_eq!(compare(&before, &after), changes);
+            assert_eq!(compare(&after, &Settings::read(&home).unwrap()), Changes::default());
+            assert!(!format!("{after:?}").contains("鑰匙"));
+        };
+        check(home.config_env(), "config.env");
+        check(home.mcp(), "mcp.json");
     }
 
     #[test]

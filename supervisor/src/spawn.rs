@@ -121,7 +121,14 @@ pub(crate) fn spawn(
     let (pid, life) = (child.id(), brief.life);
     let reports = tell.clone();
     std::thread::spawn(move || read_reports(said, &reports));
-    std::thread::spawn(move || tell(Sign::Ended(await_end(child))));
+    std::thread::spawn(move || {
+        let how = await_end(child);
+        if agent {
+            // its tools have groups of their own, which it could not end if it was killed
+            orphans::end();
+        }
+        tell(Sign::Ended(how));
+    });
     Ok(Running { pid, life, _lifeline: brief_pipe })
 }
 

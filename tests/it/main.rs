@@ -5,6 +5,7 @@
 
 mod stage;
 
+mod approval;
 mod asked_for;
 mod bad_input;
 mod choosing;
@@ -18,6 +19,7 @@ mod hostile;
 mod isolation;
 mod length;
 mod managers;
+mod mcp;
 mod models;
 mod notes;
 mod objections;

@@ -31,6 +31,7 @@ const HOMES: &[(&str, &str)] = &[
     ("encoding_rs", "agent"),
     ("chardetng", "agent"),
     ("toml_edit", "agent"),
+    ("rmcp", "agent"),
     ("cap-std", "agent"),
     ("cap-fs-ext", "agent"),
     ("nix", "supervisor"),

@@ -41,7 +41,7 @@ pub(crate) use self::{
     known::Known,
     message::{Block, Input, Message, Opaque, Role},
     proof::prove,
-    settings::{RemoteSettings, Settings, without_query},
+    settings::{RemoteSettings, Settings, is_loopback, without_query},
 };
 
 /// One conversation as a provider is shown it.

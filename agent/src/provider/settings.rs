@@ -120,7 +120,7 @@ pub(crate) fn without_query(url: &Url) -> String {
 }
 
 /// Whether an address stays on this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
+pub(crate) fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let host = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = host.parse::<std::net::IpAddr>() {

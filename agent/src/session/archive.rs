@@ -106,6 +106,7 @@ fn session(listed: Listed, path: &Path) -> Result<Session, SessionError> {
             | Entry::Session(_)
             | Entry::Objection { .. }
             | Entry::Surfaced { .. }
+            | Entry::Approval { .. }
             | Entry::Prompt { .. }
             | Entry::Reflecting(_)
             | Entry::Reflection(_)

@@ -16,7 +16,10 @@ use super::{
     Transcript,
     file::{Entry, SessionError, Speaker},
 };
-use crate::provider::{Message, Role};
+use crate::{
+    approval::Stand,
+    provider::{Message, Role},
+};
 
 /// What the lines beside the messages say.
 #[derive(Debug, Default)]
@@ -28,6 +31,8 @@ pub(crate) struct Asides {
     raised: Vec<Raised>,
     /// What became of objections, and in the turn of which request, by the objection's id.
     told: BTreeMap<String, (String, Surfaced)>,
+    /// How far calls have come that need a person's word, by request and call.
+    stands: BTreeMap<(String, String), Stand>,
 }
 
 /// An objection, and where it was raised.
@@ -59,6 +64,16 @@ impl Asides {
         if self.raised.iter().all(|before| before.objection.id != objection.id) {
             self.raised.push(Raised { request, at, objection });
         }
+    }
+
+    pub(super) fn stands(&mut self, request: String, call: String, stand: Stand) {
+        self.stands.insert((request, call), stand);
+    }
+
+    /// Whether calls of that id were asked about and none was allowed: then none ran.
+    pub(super) fn never_ran(&self, call: &str) -> bool {
+        let mut of = self.stands.iter().filter(|((_, id), _)| id == call).map(|(_, stand)| *stand).peekable();
+        of.peek().is_some() && of.all(|stand| stand != Stand::Allowed)
     }
 
     pub(super) fn told(&mut self, request: String, surfaced: Surfaced) {
@@ -111,6 +126,23 @@ impl Transcript {
     fn ours_in(&self, request: &RequestId) -> impl Iterator<Item = &Message> {
         let begin = self.asides.begins.get(request.as_str()).copied().unwrap_or(usize::MAX);
         self.asides.ours.range(begin..).filter_map(|at| self.messages.get(*at))
+    }
+
+    /// Writes down how far a call has come that needs a person's word; before what follows from it.
+    pub(crate) async fn stands(
+        &mut self,
+        request: &RequestId,
+        call: &str,
+        stand: Stand,
+        ts: Timestamp,
+    ) -> Result<(), SessionError> {
+        let (request, call) = (request.as_str().to_owned(), call.to_owned());
+        self.write(Entry::Approval { ts, request, call, stand }, true).await
+    }
+
+    /// How far a call of a turn has come; nothing where it needed nobody's word.
+    pub(crate) fn stand(&self, request: &RequestId, call: &str) -> Option<Stand> {
+        self.asides.stands.get(&(request.as_str().to_owned(), call.to_owned())).copied()
     }
 
     /// Writes down that she objected; behind the call that did it, and before its result.

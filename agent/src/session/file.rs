@@ -19,7 +19,7 @@ use super::{
     compaction::Compaction,
     reflection::{Begun, Record},
 };
-use crate::provider::Message;
+use crate::{approval::Stand, provider::Message};
 
 /// The longest line that is read: the longest answer of a model, each of its bytes escaped.
 const LINE_BYTES_MAX: usize = 32 << 20;
@@ -170,6 +170,17 @@ pub(crate) enum Entry {
         text: String,
         /// `initial` or `rebuilt`.
         reason: String,
+    },
+    /// A call needs a person's word, and this is how far it has come.
+    Approval {
+        /// When.
+        ts: Timestamp,
+        /// In whose turn.
+        request: String,
+        /// Which call.
+        call: String,
+        /// How far.
+        stand: Stand,
     },
     /// Looking back on the session begins, in a session of its own.
     Reflecting(Begun),

@@ -6,6 +6,7 @@
 //!  {"type":"message", ts, message, from:"runtime"}                ours: what neither a person nor a model said
 //!  {"type":"objection", ts, request, objection}                   ours: she objected in the turn of this request
 //!  {"type":"surfaced", ts, request, surfaced}                     ours: a person was told of an objection
+//!  {"type":"approval", ts, request, call, stand}                 ours: a call waits for a person's word, got it, or did not
 //!  {"type":"prompt", ts, fingerprint, text, reason}               the system prompt, whenever it changed
 //!  {"type":"reflecting", …}  {"type":"reflection", ts, summary, …}  ours and the original's: `reflection` says more
 //!  {"type":"model_change", ts, model}                             another model answered

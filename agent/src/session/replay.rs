@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     Catalog, Compaction,
+    aside::Asides,
     file::{self, Entry, SessionError},
     transcript::sent,
 };
@@ -28,7 +29,7 @@ impl Catalog {
         let answers = tape.answers;
         let Some(Frame { prompt, messages, compaction }) = tape.frame else { return Ok(None) };
         let messages = tape.messages.get(..messages).unwrap_or_default();
-        let (messages, left) = bounded(&sent(messages, compaction.as_ref()));
+        let (messages, left) = bounded(&sent(messages, compaction.as_ref(), &tape.asides));
         let (fingerprint, prompt) = prompt.unzip();
         Ok(Some(Replay {
             session: header.id,
@@ -48,6 +49,7 @@ impl Catalog {
 #[derive(Debug, Default)]
 struct Tape {
     messages: Vec<Message>,
+    asides: Asides,
     answers: u64,
     prompt: Option<(String, String)>,
     compaction: Option<Compaction>,
@@ -90,6 +92,11 @@ impl Tape {
                     Prompt { time: ts, fingerprint: fingerprint.clone(), reason, first_answer: None };
                 self.prompts.push(prompt);
                 self.prompt = Some((fingerprint, text));
+            }
+            Entry::Approval { request, call, stand, .. } => {
+                if wanted.is_none_or(|wanted| self.answers < wanted) {
+                    self.asides.stands(request, call, stand);
+                }
             }
             Entry::Compaction(compaction) => self.compaction = Some(compaction),
             Entry::Session(_)

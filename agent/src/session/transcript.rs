@@ -1,8 +1,14 @@
 //! What a session's file says, folded into what a turn needs: the messages, whose turns are over, the last prompt.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
-use ipc::{contract::sessions::Usage, id::RequestId};
+use ipc::{
+    contract::{agent::ToolRun, sessions::Usage},
+    id::RequestId,
+};
 use jiff::Timestamp;
 
 use super::{
@@ -20,6 +26,10 @@ use crate::{
 /// What a tool call is told whose result was lost with the process that waited for it.
 pub(crate) const INTERRUPTED: &str =
     "[interrupted] the process died while this ran; whether it took effect is unknown";
+
+/// What one is told that was waiting for a person's word then.
+pub(crate) const NEVER_RAN: &str =
+    "[interrupted] the process died while this waited for a person's word; it did not run";
 
 /// One session, as far as it was written.
 #[derive(Debug)]
@@ -114,6 +124,7 @@ impl Transcript {
             Entry::Objection { request, objection, .. } => {
                 self.asides.raised(self.messages.len(), request, *objection);
             }
+            Entry::Approval { request, call, stand, .. } => self.asides.stands(request, call, stand),
             Entry::Surfaced { request, surfaced, .. } => self.asides.told(request, surfaced),
             Entry::TurnEnd { request, stop_reason, error, .. } => {
                 // a look back that was asked for, or a turn that was stopped, is no reply
@@ -245,6 +256,26 @@ impl Transcript {
         Ok(())
     }
 
+    /// The tools that ended well in the turn of a request so far. Whether they wrote is not in the file; they may have.
+    pub(crate) fn ran_in(&self, request: &RequestId) -> Vec<ToolRun> {
+        let begin = self.begin(request).unwrap_or(self.messages.len());
+        let blocks = self.messages.iter().skip(begin).flat_map(|message| &message.content);
+        let ended_well: BTreeSet<&str> = blocks
+            .clone()
+            .filter_map(|block| match block {
+                Block::ToolResult { tool_use_id, is_error: false, .. } => Some(tool_use_id.as_str()),
+                _ => None,
+            })
+            .collect();
+        let run = |block: &Block| match block {
+            Block::ToolUse { id, name, .. } if ended_well.contains(id.as_str()) => {
+                Some(ToolRun { tool: name.clone(), failed: false, writes: true })
+            }
+            _ => None,
+        };
+        blocks.filter_map(run).collect()
+    }
+
     /// The calls at the end of the session that have no result: they were under way when the process died.
     pub(crate) fn dangling(&self) -> Vec<Block> {
         let Some(last) = self.messages.last().filter(|last| last.role == Role::Assistant) else {
@@ -255,26 +286,26 @@ impl Transcript {
 
     /// The messages as a model may be sent them: shortened where that was decided, and without faults.
     pub(crate) fn sent(&self) -> Vec<Message> {
-        sent(&self.messages, self.compaction.as_ref())
+        sent(&self.messages, self.compaction.as_ref(), &self.asides)
     }
 }
 
 /// The messages of a conversation as a model may be sent them.
-pub(super) fn sent(messages: &[Message], compaction: Option<&Compaction>) -> Vec<Message> {
-    repaired(&compaction::shown(messages, compaction))
+pub(super) fn sent(messages: &[Message], compaction: Option<&Compaction>, asides: &Asides) -> Vec<Message> {
+    repaired(&compaction::shown(messages, compaction), asides)
 }
 
 /// Messages in which every call has exactly one result, right behind it (T28, C7.1–4).
 ///
 /// A file can lack results (a kill), hold one twice or hold one without a call (another program's edit); none of that may
 /// brick the session.
-fn repaired(messages: &[Message]) -> Vec<Message> {
+fn repaired(messages: &[Message], asides: &Asides) -> Vec<Message> {
     let mut repaired: Vec<Message> = Vec::new();
     let mut open: Vec<String> = Vec::new();
     for message in messages {
         match message.role {
             Role::Assistant => {
-                answer(&mut repaired, &mut open);
+                answer(&mut repaired, &mut open, asides);
                 open = message.content.iter().filter_map(call_id).collect();
                 repaired.push(message.clone());
             }
@@ -297,7 +328,7 @@ fn repaired(messages: &[Message]) -> Vec<Message> {
                         }
                     }
                 }
-                let missing = open.drain(..).map(|id| Block::result(id, INTERRUPTED, true));
+                let missing = open.drain(..).map(|id| lost(id, asides));
                 let results =
                     content.iter().filter(|block| matches!(block, Block::ToolResult { .. })).count();
                 content.splice(results..results, missing);
@@ -307,22 +338,28 @@ fn repaired(messages: &[Message]) -> Vec<Message> {
             }
         }
     }
-    answer(&mut repaired, &mut open);
+    answer(&mut repaired, &mut open, asides);
     repaired
+}
+
+/// Gives the calls that are still open a result of their own.
+fn answer(repaired: &mut Vec<Message>, open: &mut Vec<String>, asides: &Asides) {
+    if !open.is_empty() {
+        let content = open.drain(..).map(|id| lost(id, asides)).collect();
+        repaired.push(Message { role: Role::User, content });
+    }
+}
+
+/// The result of a call that has none.
+fn lost(id: String, asides: &Asides) -> Block {
+    let said = if asides.never_ran(&id) { NEVER_RAN } else { INTERRUPTED };
+    Block::result(id, said, true)
 }
 
 fn call_id(block: &Block) -> Option<String> {
     match block {
         Block::ToolUse { id, .. } => Some(id.clone()),
         Block::Text { .. } | Block::Thinking { .. } | Block::ToolResult { .. } | Block::Other(_) => None,
-    }
-}
-
-/// Gives the calls that are still open a result of their own.
-fn answer(repaired: &mut Vec<Message>, open: &mut Vec<String>) {
-    if !open.is_empty() {
-        let content = open.drain(..).map(|id| Block::result(id, INTERRUPTED, true)).collect();
-        repaired.push(Message { role: Role::User, content });
     }
 }
 

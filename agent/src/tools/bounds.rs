@@ -7,11 +7,16 @@ pub(super) const OUTPUT_CHARS_MAX: usize = 30_000;
 
 /// `output`, shortened in its middle where it is too long. Errors stand at the end as often as at the beginning.
 pub(super) fn bounded(output: String) -> String {
+    bounded_to(output, OUTPUT_CHARS_MAX)
+}
+
+/// The same for another length.
+pub(super) fn bounded_to(output: String, chars_max: usize) -> String {
     let total = chars(&output);
-    if total <= OUTPUT_CHARS_MAX {
+    if total <= chars_max {
         return output;
     }
-    let (head, tail) = (OUTPUT_CHARS_MAX * 2 / 3, OUTPUT_CHARS_MAX / 3);
+    let (head, tail) = (chars_max * 2 / 3, chars_max / 3);
     let begin = prefix(&output, head);
     // counted from the start, so that no character is cut
     let rest =

@@ -18,7 +18,9 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::{Offer, Offered, Outcome, Task, Tool, bounds::bounded, schema, stages::stages};
+use super::{
+    Offer, Offered, Outcome, Task, Tool, bounds::bounded, permitting::Permit, schema, stages::stages,
+};
 use crate::{
     mind::Mind,
     outside,
@@ -66,22 +68,38 @@ impl Calling<'_> {
         stages(calls, |name| self.offer.reads(name))
     }
 
-    /// Runs the calls of one stage.
-    pub(crate) async fn run(&self, transcript: &Transcript, stage: Vec<Call>) -> Vec<Done> {
-        join_all(stage.into_iter().map(|call| self.call(transcript, call))).await
+    /// Runs the calls of one stage: those of them that nobody has anything against.
+    pub(crate) async fn run(&self, transcript: &mut Transcript, stage: Vec<Call>) -> Vec<Done> {
+        for call in &stage {
+            self.begins(call);
+        }
+        let permits = self.permits(transcript, &stage).await;
+        let transcript = &*transcript;
+        let calls = stage.into_iter().zip(permits);
+        join_all(calls.map(|(call, permit)| self.call(transcript, call, permit))).await
     }
 
-    async fn call(&self, transcript: &Transcript, call: Call) -> Done {
-        let Call { id, name, input } = call;
-        let tool = self.offer.find(&name);
-        let shown = match &input {
+    fn begins(&self, call: &Call) {
+        let shown = match &call.input {
             Input::Object(input) => Value::Object(input.clone()),
             Input::Unusable { raw, .. } => Value::String(raw.clone()),
         };
-        let writes = tool.as_ref().is_some_and(|tool| tool.spec.writes);
-        self.voice.tool_begins(&id, &title(&name, &shown), writes, &shown);
+        self.voice.tool_begins(&call.id, &title(&call.name, &shown), self.writes(&call.name), &shown);
+    }
+
+    /// Whether a call of that tool may change something; one that there is not does nothing.
+    fn writes(&self, name: &str) -> bool {
+        self.offer.find(name).is_some_and(|tool| tool.spec.writes)
+    }
+
+    async fn call(&self, transcript: &Transcript, call: Call, permit: Permit) -> Done {
+        let Call { id, name, input } = call;
+        let tool = self.offer.find(&name);
+        let writes = self.writes(&name);
         let mut objection = None;
+        let is_fresh = permit == Permit::Fresh;
         let outcome = match (tool, input) {
+            _ if let Permit::Refused(why) = permit => Outcome::failed(why),
             (None, _) => Outcome::failed(format!("there is no tool `{}` here", one_line(&name, 80))),
             (Some(_), Input::Unusable { why, .. }) => {
                 Outcome::failed(format!("`{name}` was not run: its input cannot be used, {why}"))
@@ -94,7 +112,7 @@ impl Calling<'_> {
                 objection = called.objection;
                 Outcome { output: called.output, failed: called.failed }
             }
-            (Some(Offered { spec, here: Some(_) }), _) if self.is_taken_up && spec.writes => {
+            (Some(Offered { spec, here: Some(_) }), _) if self.is_taken_up && spec.writes && !is_fresh => {
                 Outcome::failed(format!(
                     "`{name}` was interrupted by a restart; whether it took effect is unknown, look before doing it again"
                 ))
@@ -112,7 +130,7 @@ impl Calling<'_> {
         // what is in documents and files may be anybody's who had a hand on them
         let output = reveal(&outcome.output).into_owned();
         self.voice.tool_ends(&id, &output, outcome.failed);
-        let run = ToolRun { tool: name, failed: outcome.failed };
+        let run = ToolRun { tool: name, failed: outcome.failed, writes };
         Done { block: Block::result(id, output, outcome.failed), run, objection }
     }
 
@@ -201,7 +219,7 @@ pub(crate) fn call_id(turn: &str, call: &str) -> RequestId {
     RequestId::try_from(short).expect("hexadecimal digits are an id")
 }
 
-fn title(name: &str, input: &Value) -> String {
+pub(super) fn title(name: &str, input: &Value) -> String {
     let keys = ["field", "slug", "what", "tool", "name", "command", "path", "pattern", "url", "query"];
     let about = keys.iter().find_map(|key| input.get(key)?.as_str());
     match about {

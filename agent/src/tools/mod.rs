@@ -12,6 +12,8 @@ mod calling;
 mod fetch;
 mod files;
 mod hands;
+mod mcp;
+mod permitting;
 mod sandbox;
 mod schema;
 mod skill;
@@ -34,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::{
     calling::{Calling, call_id},
+    mcp::Servers,
     sandbox::{Bench, Spawner, part},
 };
 use crate::{mind::Mind, session::Transcript, surroundings::Surroundings, think::Work, voice::Voice};
@@ -48,6 +51,12 @@ const END_MAX: Duration = Duration::from_secs(3);
 pub(crate) trait Tool: Send + Sync {
     /// As a model is shown it. What is not sure to change nothing `writes`.
     fn spec(&self) -> ToolSpec;
+
+    /// Whether a call of it is a change by itself, so that a person is asked. One that only has other tools do it is none:
+    /// each of those is asked about.
+    fn changes(&self) -> bool {
+        self.spec().writes
+    }
 
     /// How long this call may take. After it the tool is dropped, and whatever it started must end with it.
     fn deadline(&self, input: &Map<String, Value>) -> Duration {
@@ -69,6 +78,16 @@ pub(crate) trait Tool: Send + Sync {
 /// `skill` brings those of her home as they are, and quotes those of a project.
 pub(crate) fn is_own(name: &str) -> bool {
     name.starts_with("soul_") || name.starts_with("desire_") || name == todo::NAME || name == skill::NAME
+}
+
+/// Whether a tool of that name keeps her plan.
+pub(crate) fn is_plan(name: &str) -> bool {
+    name == todo::NAME
+}
+
+/// Whether a tool of that name has others do the work, so that those are what was done.
+pub(crate) fn is_delegate(name: &str) -> bool {
+    name == sub_turn::NAME
 }
 
 /// What a call happens in.

@@ -1,7 +1,7 @@
 //! Whether a model's input fits a tool's schema, before anything runs.
 
 use ipc::text::one_line;
-use jsonschema::PatternOptions;
+use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value};
 
 /// How many things that are wrong are named at once.
@@ -14,11 +14,7 @@ pub(super) fn fits(schema: &Value, input: &Map<String, Value>) -> Result<(), Str
     if input.values().any(|value| !is_within(value, DEPTH_MAX - 1)) {
         return Err(format!("it is nested deeper than {DEPTH_MAX} levels"));
     }
-    // a pattern comes from whoever made the tool: the engine that cannot go on for ever is asked to match it
-    let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
-    let validator = options.build(schema).map_err(|error| {
-        format!("the tool's own schema cannot be used: {}", one_line(&error.to_string(), 300))
-    })?;
+    let validator = validator(schema)?;
     let input = Value::Object(input.clone());
     let mut wrong: Vec<String> = Vec::new();
     for error in validator.iter_errors(&input).take(NAMED_MAX) {
@@ -29,7 +25,21 @@ pub(super) fn fits(schema: &Value, input: &Map<String, Value>) -> Result<(), Str
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
 }
 
-fn is_within(value: &Value, depth: usize) -> bool {
+/// Whether inputs can be checked against a schema at all; else why not.
+pub(super) fn is_usable(schema: &Value) -> Result<(), String> {
+    validator(schema).map(drop)
+}
+
+fn validator(schema: &Value) -> Result<Validator, String> {
+    // a pattern comes from whoever made the tool: the engine that cannot go on for ever is asked to match it
+    let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
+    options.build(schema).map_err(|error| {
+        format!("the tool's own schema cannot be used: {}", one_line(&error.to_string(), 300))
+    })
+}
+
+/// Whether a value is nested at most `depth` levels deep.
+pub(super) fn is_within(value: &Value, depth: usize) -> bool {
     let inside = |value: &Value| depth > 0 && is_within(value, depth - 1);
     match value {
         Value::Array(items) => items.iter().all(inside),

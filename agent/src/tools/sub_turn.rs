@@ -12,12 +12,17 @@
 use std::{
     collections::BTreeSet,
     fmt::Write as _,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
 use futures_util::future::BoxFuture;
-use ipc::{acp::StopReason, contract::soul::ToolSpec, exit::chain, text::one_line};
+use ipc::{
+    acp::StopReason,
+    contract::{agent::ToolRun, soul::ToolSpec},
+    exit::chain,
+    text::one_line,
+};
 use serde_json::{Map, Value, json};
 use tracing::info;
 
@@ -32,7 +37,7 @@ use crate::{
 };
 
 /// Its name.
-const NAME: &str = "task";
+pub(super) const NAME: &str = "task";
 /// How often the model is asked in one that says nothing else.
 const STEPS: u32 = 12;
 /// How long one may go on.
@@ -70,6 +75,10 @@ impl Tool for SubTurn {
             }),
             writes: true,
         }
+    }
+
+    fn changes(&self) -> bool {
+        false
     }
 
     fn deadline(&self, _: &Map<String, Value>) -> Duration {
@@ -147,6 +156,10 @@ async fn begin(task: Task<'_>, prompt: &str, tools: Vec<String>, steps: u32) -> 
     let used = u32::try_from(used).unwrap_or(u32::MAX).min(steps);
     task.work.in_parts.rounds.fetch_add(used, Ordering::Relaxed);
     task.work.in_parts.tokens.fetch_add(own.turn_cost().tokens(), Ordering::Relaxed);
+    // of one that failed it is not known here what it did
+    let lost = || vec![ToolRun { tool: "?".to_owned(), failed: false, writes: true }];
+    let runs = ended.as_ref().map_or_else(|_| lost(), |ended| ended.tools.clone());
+    task.work.in_parts.runs.lock().unwrap_or_else(PoisonError::into_inner).extend(runs);
     let (stop, error) = match &ended {
         Ok(ended) => (stop_reason(ended.stop), None),
         Err(error) => ("error".to_owned(), Some(chain(error))),
@@ -213,9 +226,7 @@ fn told(session: &str, ended: &Ended) -> Outcome {
     if let Some(why) = why {
         let _ = write!(text, "\n\n({why})");
     }
-    let run = |run: &ipc::contract::agent::ToolRun| {
-        format!("{}{}", run.tool, if run.failed { " (failed)" } else { "" })
-    };
+    let run = |run: &ToolRun| format!("{}{}", run.tool, if run.failed { " (failed)" } else { "" });
     let tools: Vec<String> = ended.tools.iter().map(run).collect();
     let tools = if tools.is_empty() { "none".to_owned() } else { tools.join(", ") };
     let _ = write!(text, "\n\n(session {session}; tools: {tools})");

@@ -3,13 +3,22 @@
 //! A terminal is read by a thread of its own: a blocking read cannot be given up, and a thread that is in one does not
 //! hold the process back at its end.
 
-use std::io::{BufRead, Read as _};
+use std::{
+    collections::VecDeque,
+    io::{BufRead, Read as _},
+    time::Duration,
+};
 
 use ipc::exit::Fault;
 use tokio::sync::mpsc;
 
 /// The longest turn, in bytes: a long book. What is sent escaped must fit into one frame.
 const TURN_BYTES_MAX: usize = 1024 * 1024;
+
+/// How many lines are put aside before a question.
+const AHEAD_MAX: usize = 64;
+/// What comes from a terminal within this time was typed before.
+const TYPED_BEFORE: Duration = Duration::from_millis(50);
 
 /// Why something cannot be said.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +57,11 @@ pub(super) enum Line {
 
 /// The lines of stdin, as they come.
 #[derive(Debug)]
-pub(super) struct Lines(mpsc::Receiver<Line>);
+pub(super) struct Lines {
+    read: mpsc::Receiver<Line>,
+    /// What was typed before a question was shown, and so does not answer it.
+    ahead: VecDeque<Line>,
+}
 
 impl Lines {
     /// Begins to read.
@@ -63,12 +76,30 @@ impl Lines {
                 }
             }
         });
-        Self(lines)
+        Self { read: lines, ahead: VecDeque::new() }
     }
 
     /// The next line; nothing after the last one. Giving up the wait loses nothing.
     pub(super) async fn next(&mut self) -> Option<Line> {
-        self.0.recv().await
+        match self.ahead.pop_front() {
+            Some(line) => Some(line),
+            None => self.read.recv().await,
+        }
+    }
+
+    /// Puts what was typed so far aside: a question is about to be shown.
+    pub(super) async fn put_aside(&mut self) {
+        while self.ahead.len() < AHEAD_MAX {
+            match tokio::time::timeout(TYPED_BEFORE, self.read.recv()).await {
+                Ok(Some(line)) => self.ahead.push_back(line),
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+
+    /// The next line that was typed after that; nothing after the last one. Giving up the wait loses nothing.
+    pub(super) async fn answer(&mut self) -> Option<Line> {
+        self.read.recv().await
     }
 }
 

@@ -4,6 +4,7 @@
 //!  attach       which session, and how to get into it
 //!  input        what is said: TEXT, stdin as a whole, or line by line
 //!  transcript   what is heard → what is shown                (pure)
+//!  permission   what a call that waits for a word looks like, and what an answer means (pure)
 //!  ending       whether the reply is whole                   (pure)
 //!  this file    one turn after another, Ctrl-C, the end
 //! ```
@@ -14,9 +15,10 @@
 mod attach;
 mod ending;
 mod input;
+mod permission;
 mod transcript;
 
-use std::io::IsTerminal as _;
+use std::{collections::VecDeque, io::IsTerminal as _};
 
 use ipc::{
     acp,
@@ -24,7 +26,7 @@ use ipc::{
     exit::{Exit, Fault},
     home::Home,
     text::one_line,
-    wire::Notification,
+    wire::{Id, Notification, Request, RpcError, code},
 };
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -34,10 +36,11 @@ use self::{
     attach::{Attached, Choice},
     ending::Ending,
     input::{Line, Lines},
+    permission::{Question, Word, word},
     transcript::{Piece, Style, Transcript},
 };
 use crate::{
-    arguments::Chat,
+    arguments::{Approve, Chat},
     events,
     link::{Heard, Link},
     output, status,
@@ -54,29 +57,35 @@ pub(crate) async fn chat(home: &Home, json: bool, asked: Chat) -> Result<(), Fau
         None => Choice::Latest,
     };
     if asked.text.is_empty() && std::io::stdin().is_terminal() {
-        return converse(home, json, choice).await;
+        return converse(home, json, choice, asked.approve).await;
     }
     let text = if asked.text.is_empty() { input::whole()? } else { asked.text.join(" ") };
     if text.trim().is_empty() {
         let said = "there is nothing to say: give a TEXT, pipe one in, or call `lisa chat` on a terminal";
         return Err(Fault { exit: Exit::Usage, source: said.into() });
     }
-    one_turn(home, json, choice, &text).await
+    one_turn(home, json, choice, &text, asked.approve).await
 }
 
 /// Talks after `lisa up --chat`: a conversation on a terminal, and else each line of stdin is a turn.
 pub(crate) async fn from_up(home: &Home, json: bool) -> Result<(), Fault> {
-    let left = converse(home, json, Choice::Latest).await;
+    let left = converse(home, json, Choice::Latest, Approve::Ask).await;
     if !matches!(&left, Err(Fault { exit: Exit::Unavailable, .. })) {
         output::aside("she keeps running: `lisa chat` talks to her again, `lisa down` stops her");
     }
     left
 }
 
-async fn one_turn(home: &Home, json: bool, choice: Choice, text: &str) -> Result<(), Fault> {
+async fn one_turn(
+    home: &Home,
+    json: bool,
+    choice: Choice,
+    text: &str,
+    approve: Approve,
+) -> Result<(), Fault> {
     let style = if json { Style::Json } else { Style::Plain { shared: output::stdout_is_terminal() } };
-    let (mut conversation, _) = Conversation::open(home, choice, style).await?;
-    let turn = conversation.turn(text).await?;
+    let (mut conversation, _) = Conversation::open(home, choice, style, approve).await?;
+    let turn = conversation.turn(text, None).await?;
     match turn {
         Turn::Over(ending) => match ending.shortfall() {
             None => Ok(()),
@@ -86,14 +95,14 @@ async fn one_turn(home: &Home, json: bool, choice: Choice, text: &str) -> Result
     }
 }
 
-async fn converse(home: &Home, json: bool, choice: Choice) -> Result<(), Fault> {
+async fn converse(home: &Home, json: bool, choice: Choice, approve: Approve) -> Result<(), Fault> {
     let typed = std::io::stdin().is_terminal();
     let style = match (json, output::stdout_is_terminal()) {
         (true, _) => Style::Json,
         (false, true) => Style::Talk,
         (false, false) => Style::Plain { shared: false },
     };
-    let (mut conversation, status) = Conversation::open(home, choice, style).await?;
+    let (mut conversation, status) = Conversation::open(home, choice, style, approve).await?;
     output::aside(&greeting(&status, &conversation.attached, typed));
     let mut lines = Lines::read();
     let mut short = None;
@@ -101,7 +110,7 @@ async fn converse(home: &Home, json: bool, choice: Choice) -> Result<(), Fault> 
         if typed {
             conversation.show(&|transcript| transcript.prompt())?;
         }
-        let said = match conversation.listen(&mut lines).await? {
+        let said = match conversation.listen(&mut lines, typed).await? {
             Some(Line::Said(said)) => said,
             Some(Line::Unreadable(why)) => {
                 conversation.show(&|transcript| transcript.remark(&why))?;
@@ -118,7 +127,7 @@ async fn converse(home: &Home, json: bool, choice: Choice) -> Result<(), Fault> 
             QUIT => break,
             _ => {}
         }
-        match conversation.turn(&said).await? {
+        match conversation.turn(&said, typed.then_some(&mut lines)).await? {
             Turn::Over(ending) => {
                 if let Some(why) = ending.shortfall() {
                     if !json {
@@ -152,10 +161,18 @@ struct Conversation {
     attached: Attached,
     transcript: Transcript,
     interrupts: Signal,
+    approve: Approve,
+    /// Calls that wait for a word, the first of them shown; those of others' turns wait until this one is over.
+    questions: VecDeque<Question>,
 }
 
 impl Conversation {
-    async fn open(home: &Home, choice: Choice, style: Style) -> Result<(Self, Status), Fault> {
+    async fn open(
+        home: &Home,
+        choice: Choice,
+        style: Style,
+        approve: Approve,
+    ) -> Result<(Self, Status), Fault> {
         let mut link = Link::open(home).await?;
         let status = status::ask(&mut link).await?;
         let attached = attach::attach(&mut link, choice).await?;
@@ -163,14 +180,23 @@ impl Conversation {
         events::since(&mut link, EventsSince { after: None, follow: true }).await?;
         let interrupts = signal(SignalKind::interrupt()).map_err(Fault::failed)?;
         let transcript = Transcript::new(style, &attached.session);
-        Ok((Self { home: home.clone(), link, attached, transcript, interrupts }, status))
+        let (home, questions) = (home.clone(), VecDeque::new());
+        Ok((Self { home, link, attached, transcript, interrupts, approve, questions }, status))
     }
 
-    /// Waits for something to be said, and shows what happens meanwhile; nothing when the person leaves.
-    async fn listen(&mut self, lines: &mut Lines) -> Result<Option<Line>, Fault> {
+    /// Waits for something to be said, and shows what happens meanwhile; nothing when the person leaves. Who types is
+    /// asked about calls of others' turns too: whoever asked for those may have gone.
+    async fn listen(&mut self, lines: &mut Lines, typed: bool) -> Result<Option<Line>, Fault> {
         loop {
+            let is_asking = !self.questions.is_empty();
+            let said = async { if is_asking { lines.answer().await } else { lines.next().await } };
             let heard = tokio::select! {
-                line = lines.next() => {
+                line = said => {
+                    if is_asking {
+                        self.word(line).await?;
+                        self.ask_again_after(is_asking)?;
+                        continue;
+                    }
                     if line.is_none() {
                         self.show(&|transcript| transcript.leave())?;
                     }
@@ -183,7 +209,13 @@ impl Conversation {
                 heard = self.link.next() => heard,
             };
             match heard {
-                Ok(Heard::News(news)) => self.news(&news)?,
+                Ok(Heard::News(news)) => {
+                    self.news(&news)?;
+                    self.ask_again_after(is_asking)?;
+                }
+                Ok(Heard::Question(request)) => {
+                    self.asked(&request, typed.then_some(&mut *lines)).await?;
+                }
                 Ok(Heard::Answer(_)) => {}
                 Err(error) => {
                     self.show(&|transcript| transcript.leave())?;
@@ -193,16 +225,37 @@ impl Conversation {
         }
     }
 
+    /// Asks for the next line where a question stood in its place and is gone.
+    fn ask_again_after(&mut self, was_asking: bool) -> Result<(), Fault> {
+        if was_asking && self.questions.is_empty() {
+            return self.show(&|transcript| transcript.prompt());
+        }
+        Ok(())
+    }
+
     /// Says something and shows the reply until the turn is over. Ctrl-C asks her to stop, a second one leaves.
-    async fn turn(&mut self, text: &str) -> Result<Turn, Fault> {
+    /// A call that waits for a person's word is asked about on `lines`.
+    async fn turn(&mut self, text: &str, mut lines: Option<&mut Lines>) -> Result<Turn, Fault> {
         let session = self.attached.session.clone();
         let prompt = json!({"sessionId": session, "prompt": [acp::ContentBlock::from(text)]});
         let id = self.link.send("session/prompt", prompt).await?;
         self.transcript.begin_turn();
         let mut stopping = false;
+        self.questions.clear();
         loop {
+            let is_asking = !self.questions.is_empty();
+            let answered = async {
+                match lines.as_deref_mut() {
+                    Some(lines) if is_asking => lines.answer().await,
+                    _ => std::future::pending().await,
+                }
+            };
             let heard = tokio::select! {
                 heard = self.link.next() => heard,
+                line = answered => {
+                    self.word(line).await?;
+                    continue;
+                }
                 _ = self.interrupts.recv() => {
                     if stopping {
                         self.show(&|transcript| transcript.leave())?;
@@ -216,8 +269,11 @@ impl Conversation {
             };
             match heard {
                 Ok(Heard::News(news)) => self.news(&news)?,
+                Ok(Heard::Question(request)) => self.asked(&request, lines.as_deref_mut()).await?,
                 Ok(Heard::Answer(answer)) if answer.id == id => {
                     let ending = Ending::of(answer.outcome);
+                    self.questions.clear();
+                    self.transcript.question_over();
                     self.show(&|transcript| transcript.end_turn(&ending))?;
                     return Ok(Turn::Over(ending));
                 }
@@ -239,8 +295,70 @@ impl Conversation {
                 let event = events::read(news.params.clone())?;
                 self.show(&|transcript| transcript.event(&event))
             }
+            "$/cancel_request" => self.settled(&news.params),
             _ => Ok(()),
         }
+    }
+
+    /// A call waits for a person's word.
+    async fn asked(&mut self, request: &Request, lines: Option<&mut Lines>) -> Result<(), Fault> {
+        let Some(question) = Question::read(request, &self.attached.session) else { return Ok(()) };
+        // whoever asked for a turn answers for it, and others may where they sit before a terminal
+        match (self.approve, lines) {
+            (Approve::Auto, _) if !question.elsewhere => {
+                let shown = question.shown();
+                self.show(&|transcript| transcript.remark(&format!("allowed (--approve auto): {shown}")))?;
+                Ok(self.link.answer(question.id.clone(), Ok(question.answer(&Word::Allow))).await?)
+            }
+            (Approve::Ask, Some(lines)) => {
+                self.questions.push_back(question);
+                if self.questions.len() == 1 {
+                    lines.put_aside().await;
+                    self.show_question()?;
+                }
+                Ok(())
+            }
+            (Approve::Ask, None) if !question.elsewhere => {
+                let said = "there is no terminal to ask on; say yes beforehand with `lisa chat --approve auto`, or talk to her on a terminal";
+                self.show(&|transcript| transcript.remark(&format!("denied: {said}")))?;
+                let no = RpcError::new(code::METHOD_NOT_FOUND, said);
+                Ok(self.link.answer(question.id, Err(no)).await?)
+            }
+            (Approve::Auto | Approve::Ask, _) => Ok(()),
+        }
+    }
+
+    /// The person has said something to the question that is shown; nothing more can be said where stdin has ended.
+    async fn word(&mut self, line: Option<Line>) -> Result<(), Fault> {
+        let Some(question) = self.questions.pop_front() else { return Ok(()) };
+        let word = match line {
+            Some(Line::Said(said)) => word(&said),
+            Some(Line::Unreadable(_)) | None => Word::Deny(String::new()),
+        };
+        self.transcript.question_over();
+        self.show(&|transcript| transcript.line_entered())?;
+        self.link.answer(question.id.clone(), Ok(question.answer(&word))).await?;
+        self.show_question()
+    }
+
+    /// Somebody else has answered, or nobody needs to any more.
+    fn settled(&mut self, params: &serde_json::Value) -> Result<(), Fault> {
+        let id = params.get("requestId").and_then(serde_json::Value::as_str);
+        let is_it = |question: &Question| matches!(&question.id, Id::Text(of) if Some(of.as_str()) == id);
+        let Some(at) = self.questions.iter().position(is_it) else { return Ok(()) };
+        self.questions.remove(at);
+        if at > 0 {
+            return Ok(());
+        }
+        self.transcript.question_over();
+        self.show(&|transcript| transcript.leave())?;
+        self.show(&|transcript| transcript.remark("the question was settled elsewhere"))?;
+        self.show_question()
+    }
+
+    fn show_question(&mut self) -> Result<(), Fault> {
+        let Some(question) = self.questions.front().cloned() else { return Ok(()) };
+        self.show(&|transcript| transcript.question(&question.shown(), &question.prompt()))
     }
 
     fn show(&mut self, what: &dyn Fn(&mut Transcript) -> Vec<Piece>) -> Result<(), Fault> {

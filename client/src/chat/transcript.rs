@@ -73,6 +73,8 @@ pub(super) struct Transcript {
     in_turn: bool,
     tools: HashMap<String, String>,
     lifecycle: HashSet<String>,
+    /// The line that asks, while a question waits for an answer.
+    asking: Option<String>,
 }
 
 impl Transcript {
@@ -86,6 +88,7 @@ impl Transcript {
             in_turn: false,
             tools: HashMap::new(),
             lifecycle: HashSet::new(),
+            asking: None,
         }
     }
 
@@ -100,6 +103,20 @@ impl Transcript {
     pub(super) fn line_entered(&mut self) -> Vec<Piece> {
         self.place = Place::Margin;
         Vec::new()
+    }
+
+    /// Asks a person about a call.
+    pub(super) fn question(&mut self, shown: &str, prompt: &str) -> Vec<Piece> {
+        let mut pieces = self.go_to_margin();
+        pieces.push(self.to_the_person(shown));
+        self.asking = Some(prompt.to_owned());
+        pieces.push(self.ask());
+        pieces
+    }
+
+    /// The question needs no answer any more.
+    pub(super) fn question_over(&mut self) {
+        self.asking = None;
     }
 
     /// A turn of ours begins.
@@ -244,7 +261,8 @@ impl Transcript {
 
     fn ask(&mut self) -> Piece {
         self.place = Place::Prompt;
-        self.to_the_person(PROMPT)
+        let prompt = self.asking.as_deref().unwrap_or(PROMPT);
+        self.to_the_person(prompt)
     }
 
     /// Something for the eyes of the person who types, which is no data.

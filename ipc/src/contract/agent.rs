@@ -4,7 +4,12 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Contract, model, soul::RunToken};
+use super::{
+    Contract,
+    approval::{Ask, Decision},
+    model,
+    soul::RunToken,
+};
 use crate::{id::RequestId, wire::RpcError};
 
 /// The agent's contract.
@@ -47,6 +52,14 @@ pub enum Request {
         /// The longest it may take; what is not done by then is cut off (T08).
         turn_max: SignedDuration,
     },
+    /// What came of a question it asked ([`Notice::Ask`]): answered by [`Reply::Decided`]. Only the supervisor's word
+    /// counts. Asked twice, the first decision stands.
+    Decide {
+        /// Which question.
+        ask: RequestId,
+        /// What came of it.
+        decision: Decision,
+    },
     /// How it thinks: answered by [`Reply::Status`].
     Status,
     /// A question about which model thinks: answered by [`Reply::Model`], and taken from the supervisor alone.
@@ -70,6 +83,11 @@ pub enum Reply {
     Failed(RpcError),
     /// How a run of her own ended.
     Pursued(Pursued),
+    /// Whether somebody still waited for that decision; where nobody did, nothing follows from it.
+    Decided {
+        /// Whether it was waited for.
+        waited: bool,
+    },
     /// How it thinks.
     Status(Status),
     /// The answer to a question about the model.
@@ -103,6 +121,13 @@ pub struct ToolRun {
     pub tool: String,
     /// Whether it failed or was refused.
     pub failed: bool,
+    /// Whether it may change something; what is not known to change nothing does.
+    #[serde(default = "yes")]
+    pub writes: bool,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// How the agent thinks.
@@ -114,6 +139,55 @@ pub struct Status {
     pub notice: Option<String>,
     /// Turns under way.
     pub turns: u32,
+    /// The servers of tools, in the order of `mcp.json`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ToolServer>,
+}
+
+/// A server of tools (the Model Context Protocol).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolServer {
+    /// What the person calls it; `mcp.json` where what is wrong is the file.
+    pub name: String,
+    /// How it is.
+    pub state: ToolServerState,
+    /// How many tools it brings right now.
+    pub tools: u32,
+    /// Why it brings none, where it should.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What else the person should know of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+}
+
+/// How a server of tools is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolServerState {
+    /// It is being started.
+    Starting,
+    /// Its tools are offered.
+    Ready,
+    /// It ended, or could not be started, and is started again.
+    Waiting,
+    /// The person has turned it off.
+    Off,
+    /// What is written about it cannot be used.
+    Wrong,
+}
+
+impl ToolServerState {
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Waiting => "waiting",
+            Self::Off => "off",
+            Self::Wrong => "wrong",
+        }
+    }
 }
 
 /// What the agent tells without being asked.
@@ -132,6 +206,13 @@ pub enum Notice {
         acp: String,
         /// Its parameters.
         params: Value,
+    },
+    /// A call waits for a person's word. Told again, with the same id, until it is decided: notices may be lost.
+    Ask(Ask),
+    /// A question needs no answer any more: it was decided, cancelled, or waited for too long.
+    Settled {
+        /// Which question.
+        ask: RequestId,
     },
 }
 
@@ -178,6 +259,17 @@ mod tests {
             serde_json::to_value(Reply::Relayed(json!({"stopReason": "end_turn"}))).unwrap(),
             json!({"relayed": {"stopReason": "end_turn"}})
         );
+        let server = ToolServer {
+            name: "files".into(),
+            state: ToolServerState::Waiting,
+            tools: 0,
+            why: Some("it ended".into()),
+            notices: vec![],
+        };
+        let words = json!({"name": "files", "state": "waiting", "tools": 0, "why": "it ended"});
+        assert_eq!(serde_json::to_value(&server).unwrap(), words);
+        assert_eq!(serde_json::from_value::<ToolServer>(words).unwrap(), server);
+        assert_eq!(server.state.as_str(), "waiting");
         let update = Notice::Update {
             session: "s".into(),
             audience: Audience::Everybody,

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::sessions::Spent;
+use super::{agent::ToolServer, sessions::Spent};
 
 /// How everything is.
 pub const STATUS: &str = "_lisa/status";
@@ -59,6 +59,9 @@ pub struct Status {
     pub soul: SoulStatus,
     /// How many clients are attached.
     pub clients: u64,
+    /// The servers of tools the agent has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ToolServer>,
     /// What is not as it should be, each a sentence with what to do.
     pub notices: Vec<String>,
     /// What her thinking cost today; nothing while the agent has not said.

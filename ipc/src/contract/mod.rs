@@ -7,12 +7,14 @@
 //! | [`heartbeat`] | `heartbeat.sock` | supervisor | 1 |
 //! | [`chat`] | `chat.sock` | people's programs, in the Agent Client Protocol and its extensions | ACP 1 |
 //!
-//! [`sessions`] are words that travel on `chat.sock` and are answered by the agent.
+//! [`approval`] holds what agent and supervisor say about a call that waits for a person's word, [`sessions`] are words
+//! that travel on `chat.sock` and are answered by the agent.
 //!
 //! A refusal is an answer (`Refused`), never an error: the asker can read it and act. Errors are for what could not be
 //! asked or answered at all.
 
 pub mod agent;
+pub mod approval;
 pub mod chat;
 pub mod heartbeat;
 pub mod model;

@@ -21,7 +21,7 @@ use ipc::{
     },
     hello::Role,
     id::RequestId,
-    wire::{Id, Message, Notification, Request, RpcError, code},
+    wire::{Id, Message, Notification, Request, Response, RpcError, code},
 };
 use ractor::{ActorRef, call_t};
 use serde::Serialize;
@@ -30,6 +30,7 @@ use tokio::sync::{mpsc, watch};
 use tracing::info;
 
 use super::{
+    clerk::ClerkMsg,
     hub::{ClientId, HubMsg},
     lifeline,
     route::{Relay, Route, route},
@@ -82,6 +83,7 @@ pub(crate) struct Desk {
 pub(crate) async fn pump(
     mut news: mpsc::Receiver<News<Agent>>,
     mut answers: mpsc::Receiver<HubMsg>,
+    clerk: mpsc::Sender<ClerkMsg>,
     hub: ActorRef<HubMsg>,
 ) {
     loop {
@@ -90,6 +92,15 @@ pub(crate) async fn pump(
             Some(told) = news.recv() => match told {
                 News::Notice(agent::Notice::Update { session, audience, turn, acp, params }) => {
                     HubMsg::Update { session, audience, turn, method: acp, params }
+                }
+                // a clerk who has too much to do is told again
+                News::Notice(agent::Notice::Ask(ask)) => {
+                    let _ = clerk.try_send(ClerkMsg::Asked(Box::new(ask)));
+                    continue;
+                }
+                News::Notice(agent::Notice::Settled { ask }) => {
+                    let _ = clerk.try_send(ClerkMsg::Settled(ask));
+                    continue;
                 }
                 News::Up(_) | News::Down => continue,
             },
@@ -134,6 +145,12 @@ impl Desk {
         })
     }
 
+    /// Hears an answer of a client to something it was asked.
+    pub(crate) async fn heard(self: Arc<Self>, client: ClientId, response: Response) {
+        // waited for, so that whoever answers without end waits on the wire
+        let _ = call_t!(self.hub, |done| HubMsg::Answered { client, response, done }, ACTOR_PATIENCE_MS);
+    }
+
     async fn answer(&self, peer: Peer, route: Route, method: &str, params: Value) -> Result<Value, RpcError> {
         match route {
             Route::Initialize => initialize(params),
@@ -158,6 +175,7 @@ impl Desk {
                     agent::Reply::Relayed(_)
                     | agent::Reply::Replayed { .. }
                     | agent::Reply::Pursued(_)
+                    | agent::Reply::Decided { .. }
                     | agent::Reply::Status(_) => Err(internal("the agent answered another question")),
                 }
             }
@@ -267,9 +285,12 @@ impl Desk {
                 }
                 Ok(agent::Reply::Failed(error)) => Err(error),
                 Ok(agent::Reply::Refused { reason }) => Err(RpcError::new(code::INVALID_PARAMS, reason)),
-                Ok(agent::Reply::Pursued(_) | agent::Reply::Status(_) | agent::Reply::Model(_)) => {
-                    Err(RpcError::new(code::INTERNAL, "the agent answered another question"))
-                }
+                Ok(
+                    agent::Reply::Pursued(_)
+                    | agent::Reply::Status(_)
+                    | agent::Reply::Model(_)
+                    | agent::Reply::Decided { .. },
+                ) => Err(RpcError::new(code::INTERNAL, "the agent answered another question")),
                 Err(why) => match &relay {
                     Relay::Prompt { session } => Ok(self.interrupt(session, &request_id, &why).await),
                     Relay::New | Relay::Plain | Relay::Attach { .. } | Relay::Detach { .. } => {

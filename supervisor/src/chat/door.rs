@@ -194,7 +194,8 @@ async fn attend(stream: UnixStream, peer: Peer, desk: Arc<Desk>, hub: &ActorRef<
     let (read, write) = stream.into_split();
     let (queue, queued) = mpsc::channel(QUEUE_MAX);
     let gone = CancellationToken::new();
-    let _ = hub.cast(HubMsg::Joined { client, queue: queue.clone(), gone: gone.clone() });
+    let person = peer.person;
+    let _ = hub.cast(HubMsg::Joined { client, person, queue: queue.clone(), gone: gone.clone() });
     let mut writer = tokio::spawn(write_all(FramedWrite::new(write, FrameCodec::default()), queued));
     let reading = read_all(FramedRead::new(read, FrameCodec::default()), peer, desk, queue);
     let read_to_the_end = tokio::select! {
@@ -260,8 +261,13 @@ async fn read_all(
                     drop(place);
                 });
             }
-            // we ask clients nothing yet, so an answer is to somebody else's question
-            Ok(Incoming::Message(Message::Response(_))) => {}
+            Ok(Incoming::Message(Message::Response(answer))) => {
+                let hearing = desk.clone().heard(client, answer);
+                tokio::spawn(async move {
+                    hearing.await;
+                    drop(place);
+                });
+            }
             Ok(Incoming::Malformed { id, json, why }) => {
                 let code = if json { code::INVALID_REQUEST } else { code::PARSE };
                 if queue.send(Message::response(id, Err(RpcError::new(code, why)))).await.is_err() {

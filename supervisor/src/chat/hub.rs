@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use ipc::{
     contract::{
         agent::Audience,
+        approval::Ask,
         chat::{self, Event, kind},
     },
     id::RequestId,
-    wire::Message,
+    wire::{Id, Message, Response, RpcError, code},
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use serde_json::{Value, json};
@@ -19,7 +20,11 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::lifeline::{Restart, Sight, sight, update};
+use super::{
+    asks::{Act, Asks},
+    clerk::ClerkMsg,
+    lifeline::{Restart, Sight, sight, update},
+};
 use crate::{board::fields, house::HouseMsg};
 
 /// How many sessions one client may be attached to; the one it attached to first gives way.
@@ -31,10 +36,10 @@ pub(crate) type ClientId = u64;
 /// What the hub is told and asked.
 #[derive(Debug)]
 pub(crate) enum HubMsg {
-    /// The house stands; that is who writes events down.
-    Meet { house: ActorRef<HouseMsg> },
-    /// Somebody came. `gone` ends the connection.
-    Joined { client: ClientId, queue: mpsc::Sender<Message>, gone: CancellationToken },
+    /// The house stands, who writes events down, and the clerk, who tells the agent what was decided.
+    Meet { house: ActorRef<HouseMsg>, clerk: mpsc::Sender<ClerkMsg> },
+    /// Somebody came; `person` may decide, and `gone` ends the connection.
+    Joined { client: ClientId, person: bool, queue: mpsc::Sender<Message>, gone: CancellationToken },
     /// Somebody left.
     Left { client: ClientId },
     /// A client wants to hear events.
@@ -49,6 +54,12 @@ pub(crate) enum HubMsg {
     Update { session: String, audience: Audience, turn: Option<RequestId>, method: String, params: Value },
     /// The answer to a client's request, in its place behind the updates before it.
     Answer { client: ClientId, request: RequestId, message: Message },
+    /// A call waits for a person's word, perhaps told again.
+    Asked(Box<Ask>),
+    /// It does no longer.
+    Settled { ask: RequestId },
+    /// A client answers something it was asked.
+    Answered { client: ClientId, response: Response, done: RpcReplyPort<()> },
     /// Something happened.
     Event(Event),
     /// How many are attached.
@@ -65,13 +76,16 @@ pub(crate) struct HubState {
     clients: BTreeMap<ClientId, Client>,
     prompts: BTreeMap<RequestId, Prompt>,
     restarts: BTreeSet<(Restart, String)>,
+    asks: Asks,
     house: Option<ActorRef<HouseMsg>>,
+    clerk: Option<mpsc::Sender<ClerkMsg>>,
 }
 
 #[derive(Debug)]
 struct Client {
     queue: mpsc::Sender<Message>,
     gone: CancellationToken,
+    person: bool,
     follows: bool,
     sessions: Vec<String>,
 }
@@ -98,17 +112,26 @@ impl Actor for Hub {
         state: &mut HubState,
     ) -> Result<(), ActorProcessingErr> {
         match msg {
-            HubMsg::Meet { house } => state.house = Some(house),
-            HubMsg::Joined { client, queue, gone } => state.joined(client, queue, gone),
+            HubMsg::Meet { house, clerk } => (state.house, state.clerk) = (Some(house), Some(clerk)),
+            HubMsg::Joined { client, person, queue, gone } => state.joined(client, person, queue, gone),
             HubMsg::Left { client } => state.left(client),
             HubMsg::Follow { client } => state.follow(client),
-            HubMsg::Attach { client, session } => state.attach(client, session),
+            HubMsg::Attach { client, session } => state.attach(client, &session),
             HubMsg::Detach { client, session } => state.detach(client, &session),
             HubMsg::Prompted { client, request, session } => state.prompted(client, request, session),
             HubMsg::Update { session, audience, turn, method, params } => {
                 state.update(&session, &audience, turn.as_ref(), &method, params);
             }
             HubMsg::Answer { client, request, message } => state.answer(client, &request, message),
+            HubMsg::Asked(ask) => state.asked(*ask),
+            HubMsg::Settled { ask } => {
+                let acts = state.asks.settled(&ask);
+                state.act(acts);
+            }
+            HubMsg::Answered { client, response, done } => {
+                state.answered(client, response);
+                let _ = done.send(());
+            }
             HubMsg::Event(event) => state.event(&event),
             HubMsg::Count { answer } => {
                 let _ = answer.send(state.clients.len() as u64);
@@ -119,11 +142,18 @@ impl Actor for Hub {
 }
 
 impl HubState {
-    fn joined(&mut self, client: ClientId, queue: mpsc::Sender<Message>, gone: CancellationToken) {
-        self.clients.insert(client, Client { queue, gone, follows: false, sessions: Vec::new() });
+    fn joined(
+        &mut self,
+        client: ClientId,
+        person: bool,
+        queue: mpsc::Sender<Message>,
+        gone: CancellationToken,
+    ) {
+        self.clients.insert(client, Client { queue, gone, person, follows: false, sessions: Vec::new() });
     }
 
     fn left(&mut self, client: ClientId) {
+        self.asks.left(client, None);
         self.clients.remove(&client);
     }
 
@@ -133,23 +163,28 @@ impl HubState {
         }
     }
 
-    fn attach(&mut self, client: ClientId, session: String) {
-        let Some(client) = self.clients.get_mut(&client) else { return };
-        client.sessions.retain(|attached| *attached != session);
+    fn attach(&mut self, id: ClientId, session: &str) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        client.sessions.retain(|attached| attached != session);
         if client.sessions.len() >= SESSIONS_MAX {
             client.sessions.remove(0);
         }
-        client.sessions.push(session);
+        client.sessions.push(session.to_owned());
+        if client.person {
+            let acts = self.asks.attached(id, session);
+            self.act(acts);
+        }
     }
 
     fn detach(&mut self, client: ClientId, session: &str) {
+        self.asks.left(client, Some(session));
         if let Some(client) = self.clients.get_mut(&client) {
             client.sessions.retain(|attached| attached != session);
         }
     }
 
     fn prompted(&mut self, client: ClientId, request: RequestId, session: String) {
-        self.attach(client, session.clone());
+        self.attach(client, &session);
         self.prompts.insert(request, Prompt { client, session });
     }
 
@@ -184,7 +219,53 @@ impl HubState {
 
     fn answer(&mut self, client: ClientId, request: &RequestId, message: Message) {
         self.prompts.remove(request);
+        let acts = self.asks.turn_over(request);
+        self.act(acts);
         self.send(client, message);
+    }
+
+    fn asked(&mut self, ask: Ask) {
+        let may = |client: &Client| client.person && client.sessions.contains(&ask.session);
+        let under_way = self.prompts.contains_key(&ask.turn);
+        let clients = self.clients.iter().filter(|(_, client)| under_way && may(client));
+        let persons: Vec<_> = clients.map(|(id, _)| *id).collect();
+        let acts = self.asks.asked(ask, &persons);
+        self.act(acts);
+    }
+
+    fn answered(&mut self, client: ClientId, response: Response) {
+        let person = self.clients.get(&client).is_some_and(|client| client.person);
+        let acts = self.asks.answered(client, person, response);
+        self.act(acts);
+    }
+
+    fn act(&mut self, acts: Vec<Act>) {
+        for act in acts {
+            match act {
+                Act::Put { client, ask } => {
+                    let mut params = ask.params;
+                    if self.prompts.get(&ask.turn).is_none_or(|prompt| prompt.client != client) {
+                        params["_meta"]["lisa"]["elsewhere"] = Value::Bool(true);
+                    }
+                    let id = Id::Text(ask.id.to_string());
+                    self.send(client, Message::request(id, "session/request_permission", params));
+                }
+                Act::Withdraw { client, ask } => {
+                    let params = json!({"requestId": ask});
+                    self.send(client, Message::notification("$/cancel_request", params));
+                }
+                Act::Decide { ask, decision, remember } => {
+                    if let Some(clerk) = &self.clerk {
+                        // one who has too much to do is told again, when the agent asks again
+                        let _ = clerk.try_send(ClerkMsg::Decided { ask: Box::new(ask), decision, remember });
+                    }
+                }
+                Act::Refuse { client, why } => {
+                    let error = RpcError::new(code::INVALID_REQUEST, why);
+                    self.send(client, Message::response(Id::Null, Err(error)));
+                }
+            }
+        }
     }
 
     fn event(&mut self, event: &Event) {
@@ -227,6 +308,7 @@ impl HubState {
             warn!(client = to, "client does not read; letting it go");
             client.gone.cancel();
             self.clients.remove(&to);
+            self.asks.left(to, None);
             if let Some(house) = &self.house {
                 let dropped =
                     HouseMsg::Record { kind: kind::CLIENT_DROPPED, fields: fields([("client", json!(to))]) };
@@ -255,7 +337,7 @@ mod tests {
     ) -> (mpsc::Receiver<Message>, CancellationToken) {
         let (queue, queued) = mpsc::channel(room);
         let gone = CancellationToken::new();
-        hub.joined(client, queue, gone.clone());
+        hub.joined(client, true, queue, gone.clone());
         (queued, gone)
     }
 
@@ -278,8 +360,8 @@ mod tests {
         let (mut ben, _) = join(&mut hub, 2, 8);
         let request = RequestId::fresh();
         hub.prompted(1, request.clone(), "s".into());
-        hub.attach(2, "s".into());
-        hub.attach(2, "t".into());
+        hub.attach(2, "s");
+        hub.attach(2, "t");
         hub.update("s", &Audience::Others(request.clone()), None, "session/update", json!({"n": 1}));
         hub.update("s", &Audience::Everybody, None, "session/update", json!({"n": 2}));
         hub.update("t", &Audience::Everybody, None, "session/update", json!({"n": 3}));
@@ -297,7 +379,7 @@ mod tests {
         let (mut ben, _) = join(&mut hub, 2, 8);
         let request = RequestId::fresh();
         hub.prompted(1, request.clone(), "s".into());
-        hub.attach(2, "s".into());
+        hub.attach(2, "s");
         let chunk = json!({"sessionId": "s", "update": {"sessionUpdate": "agent_message_chunk"}});
         hub.update("s", &Audience::Everybody, Some(&request), "session/update", chunk.clone());
         let params = |message: Message| match message {
@@ -314,7 +396,7 @@ mod tests {
         let (_asleep, gone) = join(&mut hub, 1, 2);
         let (mut awake, alive) = join(&mut hub, 2, 8);
         for client in [1, 2] {
-            hub.attach(client, "s".into());
+            hub.attach(client, "s");
         }
         for n in 0..5 {
             hub.update("s", &Audience::Everybody, None, "session/update", json!({"n": n}));

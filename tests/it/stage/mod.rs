@@ -4,6 +4,7 @@ mod acp;
 mod dialect;
 mod disk;
 mod manager;
+pub(crate) mod mcp;
 mod model;
 mod rack;
 mod world;

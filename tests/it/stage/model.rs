@@ -75,9 +75,9 @@ impl Model {
         format!("[model]\n{}", self.link(Dialect::Chat, "play"))
     }
 
-    /// The configuration that uses it, with these keys below `[tools]`.
+    /// The configuration that uses it, with these keys below `[tools]`; nobody is asked before a call.
     pub(crate) fn config_with_tools(&self, keys: &str) -> String {
-        format!("{}\n[tools]\n{keys}\n", self.config())
+        format!("{}\n[tools]\napproval = \"auto\"\n{keys}\n", self.config())
     }
 
     /// The lines that use it, under `[model]` or as one of `[[model.fallback]]`.

@@ -75,13 +75,14 @@ pub(crate) struct World {
 /// Whom permissions bind.
 const NOBODY: u32 = 65534;
 
-const BINARIES: [(&str, &str); 6] = [
+const BINARIES: [(&str, &str); 7] = [
     ("lisa", env!("CARGO_BIN_EXE_it-lisa")),
     ("lisa-supervisor", env!("CARGO_BIN_EXE_it-supervisor")),
     ("lisa-soul", env!("CARGO_BIN_EXE_it-soul")),
     ("lisa-agent", env!("CARGO_BIN_EXE_it-agent")),
     ("lisa-heartbeat", env!("CARGO_BIN_EXE_it-heartbeat")),
     ("misbehave", env!("CARGO_BIN_EXE_misbehave")),
+    ("mcp-double", env!("CARGO_BIN_EXE_mcp-double")),
 ];
 
 impl World {

@@ -240,8 +240,10 @@ mod tests {
 
     #[test]
     fn addresses_that_may_not_be_asked_are_refused_before_anything_is_sent() {
-        let fetch =
-            Fetch::new(&config::Tools { private_hosts: vec!["127.0.0.1:81".into()], ..Default::default() });
+        let fetch = Fetch::new(&config::Tools {
+            private_hosts: vec!["127.0.0.1:81".into()],
+            ..config::Tools::default()
+        });
         let check = |address: &str, said: &str| {
             let why = fetch.allowed(address).unwrap_err();
             assert!(why.contains(said), "{address}: {why}");
@@ -271,8 +273,10 @@ mod tests {
     #[tokio::test]
     async fn a_name_that_leads_to_this_machine_is_refused_where_it_is_looked_up() {
         // a port that a person named opens that port alone
-        let fetch =
-            Fetch::new(&config::Tools { private_hosts: vec!["localhost:10".into()], ..Default::default() });
+        let fetch = Fetch::new(&config::Tools {
+            private_hosts: vec!["localhost:10".into()],
+            ..config::Tools::default()
+        });
         let why = fetch.page("http://localhost:9/", 0).await.unwrap_err();
         assert!(why.contains("no public address"), "{why}");
         let why = fetch.page("http://localhost:10/", 0).await.unwrap_err();

@@ -142,7 +142,7 @@ impl Bench {
                     Ok(_) | Err(_) => break,
                 },
                 () = sleep_until(shown), if is_news => {
-                    task.voice.tool_goes_on(task.call, &reveal(&tape.last(SHOWN_BYTES)));
+                    task.voice.tool_prints(task.call, &reveal(&tape.last(SHOWN_BYTES)));
                     is_news = false;
                     shown = Instant::now() + SHOWN_EVERY;
                 }
