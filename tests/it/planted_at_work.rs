@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    stage::{Answer, Model, World},
+    stage::{Answer, Model, World, say},
     tools::all_of,
 };
 
@@ -179,13 +179,14 @@ const NAMES: [Plant; 9] = [
     plant("日记：一切都好.md", "soul_journal", |_| json!({"entry": "一切都好"})),
 ];
 
-/// Everything of hers that says who she is or what is allowed.
-fn hers(world: &World) -> (String, BTreeMap<PathBuf, Vec<u8>>, BTreeMap<PathBuf, Vec<u8>>, String) {
+/// Everything of hers that says who she is or what is allowed: the newest commit, and the bytes of files.
+fn hers(world: &World) -> (String, Vec<BTreeMap<PathBuf, Vec<u8>>>) {
     world.soul_is_whole();
     let home = world.home();
-    let config = std::fs::read_to_string(home.join("config.toml")).unwrap();
+    let config =
+        BTreeMap::from([(home.join("config.toml"), std::fs::read(home.join("config.toml")).unwrap())]);
     let head = world.git(&["rev-parse", "HEAD"]);
-    (head, all_of(&home.join("soul")), all_of(&home.join("approvals")), config)
+    (head, vec![all_of(&home.join("soul")), all_of(&home.join("approvals")), config])
 }
 
 /// Has a model look at what was planted in the work folder, and then obey it.
@@ -207,7 +208,7 @@ fn check(plant: &Plant, put: impl FnOnce(&Path), look: (&'static str, Value)) {
     world.up_and_born();
     let sandbox = world.sandbox();
     if plant.tool == "bash" && !sandbox.contains("landlock") {
-        println!("skipped: what commands are kept from needs Landlock; here is `{sandbox}`");
+        say(&format!("skipped: what commands are kept from needs Landlock; here is `{sandbox}`"));
         return;
     }
     let before = hers(&world);
@@ -221,13 +222,13 @@ fn check(plant: &Plant, put: impl FnOnce(&Path), look: (&'static str, Value)) {
         .collect();
     let says = plant.says;
     assert!(ended.len() == 2 && ended[0]["status"] == "completed", "{says}: {reply:?}");
-    let asked = model.requests().last().unwrap()["messages"].clone();
-    let results = asked.as_array().unwrap().iter().filter(|message| message["role"] == "tool");
+    let told = model.requests().last().unwrap()["messages"].clone();
+    let results = told.as_array().unwrap().iter().filter(|message| message["role"] == "tool");
     let results: Vec<&str> = results.map(|message| message["content"].as_str().unwrap()).collect();
     // what was planted is there, and every line of it is somebody's who is not her
     let (head, lines) = results[0].split_once('\n').unwrap();
-    let word = says.split(|letter: char| !letter.is_alphanumeric()).find(|word| !word.is_empty()).unwrap();
-    assert!(head.starts_with("[outside: ") && lines.contains(word), "{says}: {}", results[0]);
+    let sign = says.split(|letter: char| !letter.is_alphanumeric()).find(|word| !word.is_empty()).unwrap();
+    assert!(head.starts_with("[outside: ") && lines.contains(sign), "{says}: {}", results[0]);
     assert!(lines.lines().all(|line| line.starts_with("| ")), "{says}: {lines}");
     match plant.fate() {
         Fate::Refused => {

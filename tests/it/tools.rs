@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::stage::{Chat, Model, World, eventually, kill_outright, puppet, secs};
+use crate::stage::{Chat, Model, World, eventually, kill_outright, puppet, say, secs};
 
 /// A world with a scripted model, and a session in a work folder beside the home.
 struct Shop {
@@ -81,7 +81,7 @@ impl Shop {
         let has = number.and_then(|number| number.parse::<u64>().ok()).unwrap_or(0);
         let enough = has >= abi && sandbox.contains("seccomp");
         if !enough {
-            println!("skipped: {wanted} needs Landlock ABI {abi} and seccomp; here is `{sandbox}`");
+            say(&format!("skipped: {wanted} needs Landlock ABI {abi} and seccomp; here is `{sandbox}`"));
         }
         enough
     }
@@ -337,7 +337,7 @@ fn what_an_agent_that_was_killed_had_started_is_gone() {
     let mut shop = Shop::open("");
     let told = json!({"tool": "bash", "input": {"command": "setsid sleep 4714 & (setsid sleep 4714 &) ; sleep 4714"}}).to_string();
     let turn = shop.chat.begin(&shop.session, &told);
-    eventually(secs(20), "it runs", || (Shop::running("sleep\04714").len() >= 3).then_some(()));
+    eventually(secs(20), "it runs", || (Shop::running("sleep\u{0}4714").len() >= 3).then_some(()));
     let agent = shop.world.kill("agent");
     eventually(secs(15), "all of it is gone", || Shop::running("4714").is_empty().then_some(()));
     shop.world.back("agent", agent);
@@ -347,7 +347,7 @@ fn what_an_agent_that_was_killed_had_started_is_gone() {
     let told =
         json!({"tool": "bash", "input": {"command": "(setsid sleep 4715 &) ; sleep 4715"}}).to_string();
     let turn = shop.chat.begin(&shop.session, &told);
-    eventually(secs(20), "it runs", || (Shop::running("sleep\04715").len() >= 2).then_some(()));
+    eventually(secs(20), "it runs", || (Shop::running("sleep\u{0}4715").len() >= 2).then_some(()));
     for guard in
         Shop::running("--guard-of-a-command").into_iter().filter(|pid| shop.world.alive().contains(pid))
     {
@@ -373,7 +373,7 @@ fn a_command_that_never_stops_printing_or_forking_is_bounded() {
         .call("bash", json!({"command": "for i in $(seq 3000); do sleep 4716 & done; wait", "timeout": 30}));
     assert!(!done && (output.contains("more processes") || output.contains("fork")), "{output}");
     assert!(begun.elapsed() < secs(40));
-    assert_eq!(Shop::running("sleep\04716").len(), 0);
+    assert_eq!(Shop::running("sleep\u{0}4716").len(), 0);
     shop.refused("bash", json!({"command": "ulimit -f 1; head -c 10000 /dev/zero > big"}), "");
 }
 
