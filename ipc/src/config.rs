@@ -340,6 +340,8 @@ pub struct Supervisor {
     pub deaths_window: SignedDuration,
     /// How long a child may take until it says that it is ready.
     pub ready_max: SignedDuration,
+    /// How long turns under way may still take when the agent is started again for new settings; `0s` cuts them off.
+    pub drain_max: SignedDuration,
 }
 
 impl Default for Supervisor {
@@ -348,6 +350,7 @@ impl Default for Supervisor {
             deaths_max: 5,
             deaths_window: SignedDuration::from_secs(60),
             ready_max: SignedDuration::from_secs(20),
+            drain_max: SignedDuration::from_secs(30),
         }
     }
 }
@@ -428,6 +431,9 @@ impl Config {
         if config.supervisor.deaths_max == 0 || !times.iter().all(SignedDuration::is_positive) {
             let why = "`deaths_max`, `deaths_window` and `ready_max` must be above zero";
             return wrong("supervisor", why.into());
+        }
+        if config.supervisor.drain_max.is_negative() {
+            return wrong("supervisor.drain_max", "it is negative; `0s` waits for no turn".into());
         }
         let gates = &config.gates;
         if ![gates.refuse_below, gates.narrow_below, gates.liked_from]

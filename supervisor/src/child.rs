@@ -5,11 +5,16 @@
 //!        ◀──── News ─────       ◀── Sign (with its life) ──
 //! ```
 
-use std::{path::PathBuf, time::Instant};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use ipc::{
     child::{Brief, Report},
+    client::Client,
     config::Config,
+    contract::agent::Agent,
     hello::{Keyring, Role, Secret},
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
@@ -17,6 +22,7 @@ use serde_json::{Map, Value};
 use tracing::{info, warn};
 
 use crate::{
+    drain::drain,
     house::HouseMsg,
     lifecycle::{Action, Event, How, Life, Lifecycle, News, Phase, Policy, Then},
     spawn::{self, Running, Sign},
@@ -35,6 +41,8 @@ pub(crate) enum ChildMsg {
     Configure { config: Box<Config>, renew: bool, answer: RpcReplyPort<View> },
     /// A watched process gave a sign.
     Sign { life: Life, sign: Sign },
+    /// It is at rest, or will not be: so many turns would be cut off.
+    Drained { life: Life, cut: u32 },
     /// A time has come.
     Clock,
 }
@@ -56,6 +64,8 @@ pub(crate) struct Child {
     pub(crate) home: PathBuf,
     /// Where the sockets are.
     pub(crate) run: PathBuf,
+    /// How to ask the one that has turns in hand to end them before it is renewed.
+    pub(crate) turns: Option<Client<Agent>>,
     /// Whom it tells.
     pub(crate) house: ActorRef<HouseMsg>,
 }
@@ -100,7 +110,7 @@ impl Actor for Child {
         config: Config,
     ) -> Result<ChildState, ActorProcessingErr> {
         let seed = u64::from_str_radix(&ipc::id::random_hex::<8>(), 16).unwrap_or_default();
-        let lifecycle = Lifecycle::new(Policy::of(&config.supervisor), seed);
+        let lifecycle = Lifecycle::new(self.policy(&config), seed);
         Ok(ChildState { lifecycle, config, running: None, build: String::new(), facts: Map::new() })
     }
 
@@ -118,6 +128,7 @@ impl Actor for Child {
                 self.configure(&myself, state, *config, renew);
                 let _ = answer.send(self.view(state));
             }
+            ChildMsg::Drained { life, cut } => self.step(&myself, state, Event::Drained { life, cut }),
             ChildMsg::Clock => self.step(&myself, state, Event::Clock),
             ChildMsg::Sign { life, sign } => self.hear(&myself, state, life, sign),
         }
@@ -127,6 +138,26 @@ impl Actor for Child {
 }
 
 impl Child {
+    fn policy(&self, config: &Config) -> Policy {
+        let policy = Policy::of(&config.supervisor);
+        match self.turns {
+            Some(_) => Policy { drain_max: config.supervisor.drain_max.unsigned_abs(), ..policy },
+            None => policy,
+        }
+    }
+
+    /// Lets it end its turns, while this actor goes on listening.
+    fn drain(&self, myself: &ActorRef<ChildMsg>, life: Life, patience: Duration) {
+        let Some(agent) = self.turns.clone() else { return };
+        let (child, heard) = (self.role, myself.clone());
+        tokio::spawn(async move {
+            let drained = drain(&agent, patience).await;
+            info!(%child, life, ?drained, "child was asked to end its work");
+            // an actor that has ended needs no answer
+            let _ = heard.cast(ChildMsg::Drained { life, cut: drained.turns_cut() });
+        });
+    }
+
     fn hear(&self, myself: &ActorRef<ChildMsg>, state: &mut ChildState, life: Life, sign: Sign) {
         let current = state.running.as_ref().is_some_and(|running| running.life == life);
         match sign {
@@ -151,7 +182,7 @@ impl Child {
     }
 
     fn configure(&self, myself: &ActorRef<ChildMsg>, state: &mut ChildState, config: Config, renew: bool) {
-        state.lifecycle.judge_by(Policy::of(&config.supervisor));
+        state.lifecycle.judge_by(self.policy(&config));
         state.config = config;
         if renew {
             self.step(myself, state, Event::Renew);
@@ -162,6 +193,7 @@ impl Child {
         for action in state.lifecycle.on(event, Instant::now()) {
             match action {
                 Action::Spawn { life } => self.spawn(myself, state, life),
+                Action::Drain { life, patience } => self.drain(myself, life, patience),
                 Action::Terminate { life } => state.on_process_of(life, Running::terminate),
                 Action::Kill { life } => {
                     warn!(child = %self.role, life, "child takes too long; killing it");
@@ -211,7 +243,10 @@ impl Child {
                 warn!(%child, life, %how, ?pause, "child died; restart scheduled");
             }
             News::Died { life, how, restart_in: None } => warn!(%child, life, %how, "child died"),
-            News::Renewing { life } => info!(%child, life, "child is renewed for new settings"),
+            News::Draining { life, patience } => {
+                info!(%child, life, ?patience, "child ends its work before it is renewed");
+            }
+            News::Renewing { life, cut } => info!(%child, life, cut, "child is renewed for new settings"),
             News::GaveWay { life, how } => info!(%child, life, %how, "child gave way"),
             News::Stopped { .. } => info!(%child, "child stopped"),
             News::Parked { why } => warn!(%child, why, "child will not be restarted"),
@@ -224,6 +259,9 @@ impl Child {
             Phase::Idle => ("stopped", None),
             Phase::Starting { .. } => ("starting", None),
             Phase::Ready { .. } => ("ready", None),
+            Phase::Draining { .. } => {
+                ("draining", Some("it ends the turns under way, then lives on with new settings".to_owned()))
+            }
             Phase::Waiting { why, .. } => ("waiting", Some(why.clone())),
             Phase::Stopping { then: Then::Renewal, .. } => {
                 ("starting", Some("it gives way to a life with new settings".to_owned()))

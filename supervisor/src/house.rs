@@ -238,8 +238,16 @@ impl House {
                 }
                 kind::CHILD_DIED
             }
-            News::Renewing { life } => {
+            News::Draining { life, patience } => {
                 tell("life", json!(life));
+                tell("patience_ms", json!(patience.as_millis()));
+                kind::CHILD_DRAINING
+            }
+            News::Renewing { life, cut } => {
+                tell("life", json!(life));
+                if cut > 0 {
+                    tell("turns_cut", json!(cut));
+                }
                 kind::CHILD_RENEWING
             }
             News::GaveWay { life, how } => {

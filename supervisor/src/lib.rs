@@ -17,6 +17,7 @@ mod above;
 mod board;
 mod chat;
 mod child;
+mod drain;
 mod events;
 mod house;
 mod lifecycle;
@@ -220,6 +221,7 @@ async fn live(ground: Ground, mut signals: Signals, wants: Wants, mut reload: bo
     let (answers, answered) = mpsc::channel(1024);
     tokio::spawn(desk::pump(agent_news, answered, hub.clone()));
     tokio::spawn(desk::hear_soul(soul_news, soul.clone(), house.clone()));
+    let turns = agent.clone();
     let desk =
         Desk { agent, soul, heartbeat, board: seen.clone(), house: house.clone(), hub: hub.clone(), answers };
     tokio::spawn(door::serve(door, Arc::new(desk), hub.clone()));
@@ -232,6 +234,7 @@ async fn live(ground: Ground, mut signals: Signals, wants: Wants, mut reload: bo
         keyring: secrets.keyring_for(role),
         home: home.path().to_owned(),
         run: run.path().to_owned(),
+        turns: (role == Role::Agent).then(|| turns.clone()),
         house: house.clone(),
     };
     let children = CHILDREN.map(child).into();

@@ -11,6 +11,7 @@
 //! ```
 //!
 //! A child that is *renewed*, to take up new settings, goes through `Stopping` or `Killing` to `Starting`; that is no death.
+//! One that has work of others in hand is `Draining` first: it ends that, within a limit.
 //!
 //! Every event of a process carries the *life* it belongs to; news of an earlier life is late and changes nothing (B7).
 //! Deaths are counted in a window of time that a successful start does not reset, so a crash loop always ends in
@@ -33,6 +34,8 @@ pub(crate) struct Policy {
     pub(crate) ready_max: Duration,
     /// How long it may take to end once it was asked to.
     pub(crate) stop_max: Duration,
+    /// How long it may take to end the work in hand before it is renewed; nought for one that has none.
+    pub(crate) drain_max: Duration,
     /// How long it may still take once somebody has asked a second time.
     pub(crate) haste_max: Duration,
     /// A run this long is stable: the next restart is immediate again.
@@ -51,6 +54,7 @@ impl Policy {
             deaths_window: config.deaths_window.unsigned_abs(),
             ready_max: config.ready_max.unsigned_abs(),
             stop_max: Duration::from_secs(8),
+            drain_max: Duration::ZERO,
             haste_max: Duration::from_millis(500),
             stable_after: Duration::from_secs(10),
             pause_first: Duration::from_millis(50),
@@ -58,6 +62,9 @@ impl Policy {
         }
     }
 }
+
+/// How long after its patience the count of work in hand may take to come.
+const DRAIN_GRACE: Duration = Duration::from_secs(2);
 
 /// One incarnation of a child process, counted from 1.
 pub(crate) type Life = u64;
@@ -99,6 +106,8 @@ pub(crate) enum Phase {
     Starting { life: Life, since: Instant, until: Instant },
     /// It serves.
     Ready { life: Life, since: Instant },
+    /// It serves, and ends the work in hand before it is renewed; it is asked to end at `until` at the latest.
+    Draining { life: Life, since: Instant, until: Instant },
     /// It died, and will be started again.
     Waiting { until: Instant, why: String },
     /// It was asked to end, and has until `until`.
@@ -135,6 +144,8 @@ pub(crate) enum Event {
     Stop,
     /// Somebody wants it to end, and will not wait for long.
     Hasten,
+    /// It has no work in hand any more, or is not going to end it: so many pieces of it will be cut off.
+    Drained { life: Life, cut: u32 },
     /// There are new settings for it: it is to live on with them, and to try again where it had been given up.
     Renew,
 }
@@ -144,6 +155,8 @@ pub(crate) enum Event {
 pub(crate) enum Action {
     /// Make the process.
     Spawn { life: Life },
+    /// Let it end the work in hand, and come back with [`Event::Drained`].
+    Drain { life: Life, patience: Duration },
     /// Ask it to end.
     Terminate { life: Life },
     /// End it and its whole group.
@@ -163,8 +176,10 @@ pub(crate) enum News {
     Died { life: Life, how: How, restart_in: Option<Duration> },
     /// It ended as asked.
     Stopped { life: Option<Life>, how: Option<How> },
-    /// It is asked to give way to a life with new settings.
-    Renewing { life: Life },
+    /// It is to give way to a life with new settings, and ends the work in hand first.
+    Draining { life: Life, patience: Duration },
+    /// It is asked to give way to a life with new settings. So many pieces of work are cut off.
+    Renewing { life: Life, cut: u32 },
     /// It gave way, and the next life begins.
     GaveWay { life: Life, how: How },
     /// It will not be started again.
@@ -221,6 +236,7 @@ impl Lifecycle {
             Event::Stop => self.stop(now, self.policy.stop_max),
             Event::Hasten => self.stop(now, self.policy.haste_max),
             Event::Renew => self.renew(now),
+            Event::Drained { life, cut } => self.drained(life, cut, now),
         }
     }
 
@@ -230,6 +246,7 @@ impl Lifecycle {
             // it runs, is about to, or was given up
             Phase::Starting { .. }
             | Phase::Ready { .. }
+            | Phase::Draining { .. }
             | Phase::Waiting { .. }
             | Phase::Stopping { .. }
             | Phase::Killing { .. }
@@ -247,6 +264,7 @@ impl Lifecycle {
             Phase::Idle
             | Phase::Starting { .. }
             | Phase::Ready { .. }
+            | Phase::Draining { .. }
             | Phase::Waiting { .. }
             | Phase::Stopping { .. }
             | Phase::Killing { .. }
@@ -258,6 +276,7 @@ impl Lifecycle {
         match self.phase {
             Phase::Starting { life, since, .. }
             | Phase::Ready { life, since }
+            | Phase::Draining { life, since, .. }
             | Phase::Killing { life, since, then: Then::Death }
                 if life == of =>
             {
@@ -280,6 +299,7 @@ impl Lifecycle {
             Phase::Idle
             | Phase::Starting { .. }
             | Phase::Ready { .. }
+            | Phase::Draining { .. }
             | Phase::Waiting { .. }
             | Phase::Stopping { .. }
             | Phase::Killing { .. }
@@ -294,6 +314,8 @@ impl Lifecycle {
                 vec![Action::Kill { life }]
             }
             Phase::Waiting { until, .. } if now >= until => self.start(now),
+            // what keeps count of the work does not answer
+            Phase::Draining { life, until, .. } if now >= until => self.give_way(life, 0, now),
             Phase::Stopping { life, until, then } if now >= until => {
                 self.phase = Phase::Killing { life, since: now, then };
                 vec![Action::Kill { life }]
@@ -302,6 +324,7 @@ impl Lifecycle {
             Phase::Idle
             | Phase::Starting { .. }
             | Phase::Ready { .. }
+            | Phase::Draining { .. }
             | Phase::Waiting { .. }
             | Phase::Stopping { .. }
             | Phase::Killing { .. }
@@ -317,7 +340,7 @@ impl Lifecycle {
                 self.phase = Phase::Idle;
                 vec![Action::Tell(News::Stopped { life: None, how: None })]
             }
-            Phase::Starting { life, .. } | Phase::Ready { life, .. } => {
+            Phase::Starting { life, .. } | Phase::Ready { life, .. } | Phase::Draining { life, .. } => {
                 self.phase = Phase::Stopping { life, until, then: Then::Rest };
                 vec![Action::Terminate { life }, Action::Wake { at: until }]
             }
@@ -335,15 +358,17 @@ impl Lifecycle {
 
     fn renew(&mut self, now: Instant) -> Vec<Action> {
         match self.phase {
-            Phase::Starting { life, .. } | Phase::Ready { life, .. } => {
-                let until = now + self.policy.stop_max;
-                self.phase = Phase::Stopping { life, until, then: Then::Renewal };
+            Phase::Ready { life, since } if !self.policy.drain_max.is_zero() => {
+                let patience = self.policy.drain_max;
+                let until = now + patience + DRAIN_GRACE;
+                self.phase = Phase::Draining { life, since, until };
                 vec![
-                    Action::Tell(News::Renewing { life }),
-                    Action::Terminate { life },
+                    Action::Tell(News::Draining { life, patience }),
+                    Action::Drain { life, patience },
                     Action::Wake { at: until },
                 ]
             }
+            Phase::Starting { life, .. } | Phase::Ready { life, .. } => self.give_way(life, 0, now),
             Phase::Waiting { .. } | Phase::Parked { .. } => {
                 // what it died of may be what was changed
                 self.deaths.clear();
@@ -351,8 +376,33 @@ impl Lifecycle {
                 self.start(now)
             }
             // its next life, where there is one, has the new settings anyway
-            Phase::Idle | Phase::Stopping { .. } | Phase::Killing { .. } => vec![],
+            Phase::Idle | Phase::Draining { .. } | Phase::Stopping { .. } | Phase::Killing { .. } => vec![],
         }
+    }
+
+    fn drained(&mut self, of: Life, cut: u32, now: Instant) -> Vec<Action> {
+        match self.phase {
+            Phase::Draining { life, .. } if life == of => self.give_way(life, cut, now),
+            // late news
+            Phase::Idle
+            | Phase::Starting { .. }
+            | Phase::Ready { .. }
+            | Phase::Draining { .. }
+            | Phase::Waiting { .. }
+            | Phase::Stopping { .. }
+            | Phase::Killing { .. }
+            | Phase::Parked { .. } => vec![],
+        }
+    }
+
+    fn give_way(&mut self, life: Life, cut: u32, now: Instant) -> Vec<Action> {
+        let until = now + self.policy.stop_max;
+        self.phase = Phase::Stopping { life, until, then: Then::Renewal };
+        vec![
+            Action::Tell(News::Renewing { life, cut }),
+            Action::Terminate { life },
+            Action::Wake { at: until },
+        ]
     }
 
     fn start(&mut self, now: Instant) -> Vec<Action> {

@@ -70,7 +70,7 @@ pub struct Process {
     pub name: String,
     /// Its pid; nothing while it is not running.
     pub pid: Option<u32>,
-    /// `starting`, `ready`, `waiting` (for its restart), `stopping`, `stopped`, `parked`.
+    /// `starting`, `ready`, `draining` (it ends its turns, then gives way), `waiting` (for its restart), `stopping`, `stopped`, `parked`.
     pub state: String,
     /// The build it runs.
     pub build: String,
@@ -182,7 +182,9 @@ pub mod kind {
     pub const CHILD_READY: &str = "child_ready";
     /// It died without having been asked to: `process`, `pid`, `life`, `how`, `restart_in_ms` where it will be restarted.
     pub const CHILD_DIED: &str = "child_died";
-    /// It was asked to give way to a life with new settings: `process`, `pid`, `life`.
+    /// It is to give way to a life with new settings, and ends its turns first: `process`, `pid`, `life`, `patience_ms`.
+    pub const CHILD_DRAINING: &str = "child_draining";
+    /// It was asked to give way to a life with new settings: `process`, `pid`, `life`, `turns_cut` where some were under way.
     pub const CHILD_RENEWING: &str = "child_renewing";
     /// It ended as asked: `process`, `pid`, `life`, `how`.
     pub const CHILD_STOPPED: &str = "child_stopped";

@@ -158,6 +158,7 @@ impl Desk {
                     agent::Reply::Relayed(_)
                     | agent::Reply::Replayed { .. }
                     | agent::Reply::Pursued(_)
+                    | agent::Reply::Drained { .. }
                     | agent::Reply::Status(_) => Err(internal("the agent answered another question")),
                 }
             }
@@ -267,9 +268,12 @@ impl Desk {
                 }
                 Ok(agent::Reply::Failed(error)) => Err(error),
                 Ok(agent::Reply::Refused { reason }) => Err(RpcError::new(code::INVALID_PARAMS, reason)),
-                Ok(agent::Reply::Pursued(_) | agent::Reply::Status(_) | agent::Reply::Model(_)) => {
-                    Err(RpcError::new(code::INTERNAL, "the agent answered another question"))
-                }
+                Ok(
+                    agent::Reply::Pursued(_)
+                    | agent::Reply::Status(_)
+                    | agent::Reply::Drained { .. }
+                    | agent::Reply::Model(_),
+                ) => Err(RpcError::new(code::INTERNAL, "the agent answered another question")),
                 Err(why) => match &relay {
                     Relay::Prompt { session } => Ok(self.interrupt(session, &request_id, &why).await),
                     Relay::New | Relay::Plain | Relay::Attach { .. } | Relay::Detach { .. } => {

@@ -199,8 +199,10 @@ impl HubState {
                 let sessions: BTreeSet<_> =
                     self.prompts.values().map(|prompt| prompt.session.clone()).collect();
                 for session in sessions {
-                    self.show(&session, &item);
-                    self.restarts.insert((restart.clone(), session));
+                    let key = (restart.clone(), session);
+                    let item = if self.restarts.contains(&key) { &restart.go_on(&item) } else { &*item };
+                    self.show(&key.1, item);
+                    self.restarts.insert(key);
                 }
             }
             Sight::Ends { process, status, title } => {

@@ -5,6 +5,10 @@ fn policy() -> Policy {
     Policy::of(&ipc::config::Supervisor::default())
 }
 
+fn draining() -> Policy {
+    Policy { drain_max: secs(30), ..policy() }
+}
+
 fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
@@ -19,8 +23,12 @@ fn died(life: Life, code: i32, restart_in: Option<Duration>) -> Action {
 
 /// Runs events at given seconds, and checks what each one asks for.
 fn check(steps: &[(u64, Event, Vec<Action>)]) -> Lifecycle {
+    check_under(policy(), steps)
+}
+
+fn check_under(policy: Policy, steps: &[(u64, Event, Vec<Action>)]) -> Lifecycle {
     let start = Instant::now();
-    let mut child = Lifecycle::new(policy(), 1);
+    let mut child = Lifecycle::new(policy, 1);
     for (at, event, expected) in steps {
         let said = child.on(event.clone(), start + secs(*at));
         let seen: Vec<_> = said.into_iter().filter(|action| !matches!(action, Action::Wake { .. })).collect();
@@ -82,7 +90,8 @@ fn b10_a_crash_loop_ends_parked_and_a_start_that_succeeds_does_not_reset_the_cou
                 todo.extend(child.on(exited(life, 70), now));
             }
             Some(Action::Wake { at }) => drop(wakes.insert(at)),
-            Some(Action::Tell(_) | Action::Terminate { .. } | Action::Kill { .. }) => {}
+            Some(Action::Tell(_) | Action::Terminate { .. } | Action::Kill { .. } | Action::Drain { .. }) => {
+            }
             None => {
                 now = wakes.pop_first().expect("it waits for something");
                 todo.extend(child.on(Event::Clock, now));
@@ -156,7 +165,7 @@ fn a_second_wish_to_end_shortens_what_is_left_and_never_lengthens_it() {
 #[test]
 fn new_settings_bring_a_new_life_that_is_no_death() {
     let gave_way = |life| Action::Tell(News::GaveWay { life, how: How::Code(0) });
-    let renewing = |life| Action::Tell(News::Renewing { life });
+    let renewing = |life| Action::Tell(News::Renewing { life, cut: 0 });
     let mut steps = vec![(0, Event::Start, vec![Action::Spawn { life: 1 }])];
     for life in 1..20 {
         steps.push((1, Event::Renew, vec![renewing(life), Action::Terminate { life }]));
@@ -173,6 +182,43 @@ fn new_settings_bring_a_new_life_that_is_no_death() {
     steps.push((11, exited(21, 0), vec![Action::Tell(stopped)]));
     steps.push((11, Event::Renew, vec![]));
     check(&steps);
+}
+
+#[test]
+fn work_in_hand_is_ended_before_a_renewal_and_not_waited_for_for_ever() {
+    let start = [
+        (0, Event::Start, vec![Action::Spawn { life: 1 }]),
+        (0, Event::Ready { life: 1 }, vec![Action::Tell(News::Ready { life: 1, took: secs(0) })]),
+        (
+            1,
+            Event::Renew,
+            vec![
+                Action::Tell(News::Draining { life: 1, patience: secs(30) }),
+                Action::Drain { life: 1, patience: secs(30) },
+            ],
+        ),
+        (2, Event::Renew, vec![]),
+        (2, Event::Drained { life: 0, cut: 0 }, vec![]),
+    ];
+    let renewing = |cut| vec![Action::Tell(News::Renewing { life: 1, cut }), Action::Terminate { life: 1 }];
+    let gave_way = Action::Tell(News::GaveWay { life: 1, how: How::Code(0) });
+    let ends = |rest: &[(u64, Event, Vec<Action>)]| {
+        check_under(draining(), &[&start[..], rest].concat());
+    };
+    ends(&[
+        (5, Event::Drained { life: 1, cut: 0 }, renewing(0)),
+        (5, Event::Drained { life: 1, cut: 0 }, vec![]),
+        (6, exited(1, 0), vec![gave_way, Action::Spawn { life: 2 }]),
+    ]);
+    ends(&[(31, Event::Drained { life: 1, cut: 2 }, renewing(2))]);
+    ends(&[(30, Event::Clock, vec![]), (33, Event::Clock, renewing(0))]);
+    ends(&[(3, Event::Stop, vec![Action::Terminate { life: 1 }])]);
+    ends(&[(3, exited(1, 1), vec![died(1, 1, Some(Duration::ZERO))])]);
+    // one that is not ready yet has nothing in hand
+    check_under(
+        draining(),
+        &[(0, Event::Start, vec![Action::Spawn { life: 1 }]), (1, Event::Renew, renewing(0))],
+    );
 }
 
 #[test]
@@ -201,10 +247,10 @@ fn t29_new_settings_are_tried_by_a_child_that_was_given_up() {
 proptest! {
     /// Whatever happens in whatever order: at most one life at a time, lives only grow, no action on a life that is over.
     #[test]
-    fn two_lives_never_overlap(steps in proptest::collection::vec((0u8..8, 0u64..4, 0u64..30), 1..200)) {
+    fn two_lives_never_overlap(steps in proptest::collection::vec((0u8..9, 0u64..4, 0u64..30), 1..200)) {
         let start = Instant::now();
         let mut now = start;
-        let mut child = Lifecycle::new(policy(), 7);
+        let mut child = Lifecycle::new(draining(), 7);
         let (mut alive, mut latest) = (None, 0);
         for (what, of, pause) in steps {
             now += secs(pause);
@@ -218,6 +264,7 @@ proptest! {
                 },
                 3 | 4 => Event::Clock,
                 5 => Event::Renew,
+                8 => Event::Drained { life: of, cut: 1 },
                 6 => Event::Hasten,
                 _ => Event::Stop,
             };
@@ -228,7 +275,7 @@ proptest! {
                         prop_assert!(life > latest);
                         (alive, latest) = (Some(life), life);
                     }
-                    Action::Terminate { life } | Action::Kill { life } => prop_assert_eq!(alive, Some(life)),
+                    Action::Terminate { life } | Action::Kill { life } | Action::Drain { life, .. } => prop_assert_eq!(alive, Some(life)),
                     Action::Wake { at } => prop_assert!(at >= now),
                     Action::Tell(_) => {}
                 }
