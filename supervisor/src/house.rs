@@ -260,8 +260,14 @@ impl House {
                 tell("how", json!(how.map(|how| how.to_string())));
                 kind::CHILD_STOPPED
             }
-            News::Parked { why } => {
+            News::Hung { life, silence } => {
+                tell("life", json!(life));
+                tell("silent_ms", json!(silence.as_millis()));
+                kind::CHILD_HUNG
+            }
+            News::Parked { why, retry_in } => {
                 tell("why", json!(why));
+                tell("retry_in_ms", json!(retry_in.as_millis()));
                 kind::CHILD_PARKED
             }
         };

@@ -17,6 +17,7 @@ mod heartbeat;
 mod hostile;
 mod isolation;
 mod length;
+mod liveness;
 mod managers;
 mod models;
 mod notes;

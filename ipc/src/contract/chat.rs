@@ -11,7 +11,7 @@
 //! | [`REFLECT`] | `{sessionId}` | the answer of a prompt; what came of it is said in the session |
 //! | [`STOP`] | none | `null`, and then the supervisor stops in order |
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -80,6 +80,9 @@ pub struct Process {
     pub rss_bytes: Option<u64>,
     /// Why it is not ready, where it is not.
     pub why: Option<String>,
+    /// In how long a parked one is tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_in: Option<SignedDuration>,
 }
 
 /// The self, in short.
@@ -188,7 +191,9 @@ pub mod kind {
     pub const CHILD_RENEWING: &str = "child_renewing";
     /// It ended as asked: `process`, `pid`, `life`, `how`.
     pub const CHILD_STOPPED: &str = "child_stopped";
-    /// It will not be restarted: `process`, `why`.
+    /// It serves no more and does not answer, and is ended: `process`, `pid`, `life`, `silent_ms`.
+    pub const CHILD_HUNG: &str = "child_hung";
+    /// It was given up, and is tried again later: `process`, `why`, `retry_in_ms`.
     pub const CHILD_PARKED: &str = "child_parked";
     /// The self changed: `commit`, `op`, `paths`, `caller`, `origin`.
     pub const SOUL_CHANGED: &str = "soul_changed";
@@ -230,6 +235,7 @@ mod tests {
             restarts: 0,
             rss_bytes: Some(1),
             why: None,
+            retry_in: None,
         };
         assert_eq!(
             serde_json::to_value(&process).unwrap(),

@@ -175,7 +175,7 @@ impl Desk {
     async fn status(&self) -> Result<Value, RpcError> {
         let clients =
             call_t!(self.hub, |answer| HubMsg::Count { answer }, ACTOR_PATIENCE_MS).map_err(internal)?;
-        let status = self.board.borrow().status(clients, resident_bytes);
+        let status = self.board.borrow().status(clients, std::time::Instant::now(), resident_bytes);
         to_value(&status)
     }
 

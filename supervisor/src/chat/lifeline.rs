@@ -1,7 +1,7 @@
 //! How a restart looks in a session: an ordinary tool call of the protocol, so that every client shows it.
 //!
-//! Only sessions with a turn under way are told, since a client of version 1 expects updates only then; who wants all
-//! of it follows the events. `_meta.lisa.lifecycle` marks the item for clients that hear both.
+//! Every session that somebody is attached to is told, and every one with a turn under way: a person who sees her silent
+//! is to see why. `_meta.lisa.lifecycle` marks the item for clients that follow the events as well.
 
 use ipc::{
     acp,
@@ -17,7 +17,7 @@ pub(crate) struct Restart {
     id: String,
 }
 
-/// What an event means for the sessions that have a turn under way.
+/// What an event means for the sessions that are open.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Sight {
     /// A process died: show this item.
@@ -60,7 +60,7 @@ pub(crate) fn sight(event: &Event) -> Sight {
             Sight::Ends { process, status: acp::ToolCallStatus::Completed, title }
         }
         kind::CHILD_PARKED => {
-            let title = format!("the {process} will not be restarted: {}", event.text("why"));
+            let title = format!("the {process} was given up for now: {}", event.text("why"));
             Sight::Ends { process, status: acp::ToolCallStatus::Failed, title }
         }
         _ => Sight::Nothing,
