@@ -46,10 +46,10 @@ use serde_json::{Value, json};
 const WIDE: usize = 70;
 /// How many lives of a house are looked at.
 const HOUSES: usize = 12;
-/// How many questions are asked over a socket.
-const QUESTIONS: usize = 4000;
 /// How many processes are made by a small and by a large parent.
 const SPAWNS: usize = 200;
+/// How many questions are asked over a socket.
+const QUESTIONS: usize = 4000;
 /// How large each of them is.
 const QUESTION_BYTES: usize = 1024;
 /// How often the soul writes.
