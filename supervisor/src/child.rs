@@ -257,10 +257,8 @@ impl Child {
                 }
             }
             Sign::Ended(how) => {
-                if current {
-                    if let Some(running) = state.running.take() {
-                        self.records.forget(running.pid);
-                    }
+                if let Some(running) = state.running.take_if(|running| running.life == life) {
+                    self.records.forget(running.pid);
                 }
                 self.step(myself, state, Event::Exited { life, how });
             }

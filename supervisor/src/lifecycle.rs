@@ -422,15 +422,17 @@ impl Lifecycle {
                 ]
             }
             Phase::Starting { life, .. } | Phase::Ready { life, .. } => self.give_way(life, 0, now),
-            // it is being ended, and its next life has the new settings anyway
-            Phase::Hung { .. } => vec![],
             Phase::Waiting { .. } | Phase::Parked { .. } => {
                 // what it died of may be what was changed
                 self.forget_deaths();
                 self.start(now)
             }
             // its next life, where there is one, has the new settings anyway
-            Phase::Idle | Phase::Draining { .. } | Phase::Stopping { .. } | Phase::Killing { .. } => vec![],
+            Phase::Idle
+            | Phase::Hung { .. }
+            | Phase::Draining { .. }
+            | Phase::Stopping { .. }
+            | Phase::Killing { .. } => vec![],
         }
     }
 

@@ -58,17 +58,13 @@ impl Watch {
             *self = Self { life, silence: Duration::ZERO };
             return None;
         }
-        match answer.filter(|pong| pong.life == life) {
-            Some(Pong { busy_ms, .. }) => {
-                self.silence = Duration::ZERO;
-                let busy = Duration::from_millis(busy_ms.unwrap_or_default());
-                (busy > WORK_MAX).then_some((life, busy))
-            }
-            None => {
-                self.silence += passed.min(Rhythm::of(silence_max).watched_max);
-                (self.silence >= silence_max).then_some((life, self.silence))
-            }
+        if let Some(Pong { busy_ms, .. }) = answer.filter(|pong| pong.life == life) {
+            self.silence = Duration::ZERO;
+            let busy = Duration::from_millis(busy_ms.unwrap_or_default());
+            return (busy > WORK_MAX).then_some((life, busy));
         }
+        self.silence += passed.min(Rhythm::of(silence_max).watched_max);
+        (self.silence >= silence_max).then_some((life, self.silence))
     }
 }
 
