@@ -78,8 +78,8 @@ mod tests {
         Duration::from_secs(secs)
     }
 
-    fn pong(life: Life, busy_ms: Option<u64>) -> Option<Pong> {
-        Some(Pong { life, busy_ms })
+    fn pong(life: Life, busy_ms: Option<u64>) -> Pong {
+        Pong { life, busy_ms }
     }
 
     #[test]
@@ -88,10 +88,10 @@ mod tests {
         assert_eq!(watch.on(None, None, secs(99), MAX), None, "nobody is to answer");
         assert_eq!(watch.on(Some(1), None, secs(99), MAX), None, "it has just become ready");
         assert_eq!(watch.on(Some(1), None, secs(20), MAX), None);
-        assert_eq!(watch.on(Some(1), pong(1, None), secs(20), MAX), None);
+        assert_eq!(watch.on(Some(1), Some(pong(1, None)), secs(20), MAX), None);
         assert_eq!(watch.on(Some(1), None, secs(20), MAX), None, "counted anew");
         assert_eq!(
-            watch.on(Some(1), pong(0, None), secs(20), MAX),
+            watch.on(Some(1), Some(pong(0, None)), secs(20), MAX),
             Some((1, secs(40))),
             "another life's answer"
         );
@@ -101,19 +101,19 @@ mod tests {
     #[test]
     fn b29_time_in_which_nobody_listened_is_nobodys_silence() {
         let mut watch = Watch::default();
-        watch.on(Some(1), pong(1, None), secs(5), MAX);
-        watch.on(Some(1), pong(1, None), secs(5), MAX);
+        watch.on(Some(1), Some(pong(1, None)), secs(5), MAX);
+        watch.on(Some(1), Some(pong(1, None)), secs(5), MAX);
         // suspended for eight hours while a question was on its way
         assert_eq!(watch.on(Some(1), None, secs(8 * 3600), MAX), None);
-        assert_eq!(watch.on(Some(1), pong(1, None), secs(5), MAX), None);
+        assert_eq!(watch.on(Some(1), Some(pong(1, None)), secs(5), MAX), None);
     }
 
     #[test]
     fn a_thread_that_is_stuck_in_one_piece_of_work_counts_as_silent() {
         let mut watch = Watch::default();
         watch.on(Some(1), None, secs(5), MAX);
-        assert_eq!(watch.on(Some(1), pong(1, Some(599_000)), secs(5), MAX), None);
-        assert_eq!(watch.on(Some(1), pong(1, Some(601_000)), secs(5), MAX), Some((1, secs(601))));
+        assert_eq!(watch.on(Some(1), Some(pong(1, Some(599_000))), secs(5), MAX), None);
+        assert_eq!(watch.on(Some(1), Some(pong(1, Some(601_000))), secs(5), MAX), Some((1, secs(601))));
     }
 
     #[test]
