@@ -33,12 +33,10 @@ mod surroundings;
 mod think;
 mod tools;
 mod turn;
+mod under_way;
 mod voice;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
-};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ipc::{
@@ -72,6 +70,7 @@ use crate::{
     surroundings::Lookout,
     think::Work,
     tools::{Bench, Servers, Toolbox},
+    under_way::Turns,
 };
 
 /// Starts the processes of tools; made before anything is given up.
@@ -128,7 +127,7 @@ pub async fn run(brief: Brief, spawner: Spawner, stop: CancellationToken) -> Res
     let endpoint = Endpoint::listen(&brief.run().socket(Role::Agent)).await.map_err(Fault::again)?;
     let desk = Arc::new(Desk::new(mind.clone()));
     let service =
-        Arc::new(Agency { desk: desk.clone(), mind: mind.clone(), once: Once::new(), turns: Arc::default() });
+        Arc::new(Agency { desk: desk.clone(), mind: mind.clone(), once: Once::new(), turns: Turns::none() });
     let serving = serve::<Agent, _>(endpoint, brief.door(), service, notices);
     report_ready();
     let servers = mind.clone();
@@ -173,7 +172,7 @@ struct Agency {
     desk: Arc<Desk>,
     mind: Arc<Mind>,
     once: Once<Reply>,
-    turns: Arc<AtomicU32>,
+    turns: Turns,
 }
 
 impl Service<Agent> for Agency {
@@ -183,8 +182,8 @@ impl Service<Agent> for Agency {
                 let (desk, turns, request) = (self.desk.clone(), self.turns.clone(), id.clone());
                 let work = move || -> BoxFuture<'static, Reply> {
                     Box::pin(async move {
-                        let _under_way =
-                            UnderWay::count(turns, matches!(acp.as_str(), "session/prompt" | chat::REFLECT));
+                        let is_turn = matches!(acp.as_str(), "session/prompt" | chat::REFLECT);
+                        let _under_way = if is_turn { Some(turns.begin().await) } else { None };
                         desk.answer(request, &acp, params).await
                     })
                 };
@@ -197,7 +196,7 @@ impl Service<Agent> for Agency {
                 let (mind, turns, request) = (self.mind.clone(), self.turns.clone(), id.clone());
                 let work = move || -> BoxFuture<'static, Reply> {
                     Box::pin(async move {
-                        let _under_way = UnderWay::count(turns, true);
+                        let _under_way = turns.begin().await;
                         let work = Work {
                             request,
                             run: Some(run),
@@ -230,32 +229,22 @@ impl Service<Agent> for Agency {
                 };
                 self.once.outcome(&id, work).await
             }
+            Request::Drain { .. } | Request::Resume if caller.role != Role::Supervisor => {
+                Reply::Refused { reason: "when turns begin is the supervisor's to say".to_owned() }
+            }
+            Request::Drain { patience } => {
+                Reply::Drained { under_way: self.turns.drain(patience.unsigned_abs()).await }
+            }
+            Request::Resume => {
+                self.turns.resume();
+                Reply::Drained { under_way: self.turns.count() }
+            }
             Request::Status => Reply::Status(Status {
                 model: self.mind.models.name(),
                 notice: self.mind.models.notice(),
-                turns: self.turns.load(Ordering::Relaxed),
+                turns: self.turns.count(),
                 servers: self.mind.servers.states(),
             }),
-        }
-    }
-}
-
-/// Counts a turn for as long as it is held.
-struct UnderWay(Option<Arc<AtomicU32>>);
-
-impl UnderWay {
-    fn count(turns: Arc<AtomicU32>, is_turn: bool) -> Self {
-        if is_turn {
-            turns.fetch_add(1, Ordering::Relaxed);
-        }
-        Self(is_turn.then_some(turns))
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        if let Some(turns) = &self.0 {
-            turns.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }

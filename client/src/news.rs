@@ -41,7 +41,13 @@ pub(crate) fn sentence(event: &Event) -> String {
         }
         kind::CHILD_RENEWING => format!("{process} is started again with new settings"),
         kind::CHILD_STOPPED => format!("{process} stopped{}", aside(&[event.text("how").to_owned()])),
-        kind::CHILD_PARKED => format!("{process} is parked and will not be restarted: {}", event.text("why")),
+        kind::CHILD_DRAINING => {
+            format!("{process} is to be started again with new settings, after the turns under way")
+        }
+        kind::CHILD_HUNG => format!("{process} does not answer and is ended{}", aside(&[silent(event)])),
+        kind::CHILD_PARKED => {
+            format!("{process} is parked{}: {}", aside(&[retry(event)]), event.text("why"))
+        }
         kind::SOUL_CHANGED if event.text("op") == "object" => objection(event),
         kind::SOUL_CHANGED => {
             format!("soul changed: {}{}", paths(event), aside(&[event.text("caller").to_owned()]))
@@ -76,6 +82,8 @@ pub(crate) fn in_conversation(event: &Event) -> Option<String> {
         }
         kind::CHILD_DIED
         | kind::CHILD_PARKED
+        | kind::CHILD_HUNG
+        | kind::CHILD_DRAINING
         | kind::CHILD_RENEWING
         | kind::CONFIGURATION_READ
         | kind::CONFIGURATION_REFUSED
@@ -118,6 +126,18 @@ fn by(event: &Event) -> String {
 
 fn took(event: &Event) -> String {
     event.number("took_ms").map(|ms| format!("{ms} ms")).unwrap_or_default()
+}
+
+fn silent(event: &Event) -> String {
+    event.number("silent_ms").map(|ms| format!("silent for {} s", ms / 1000)).unwrap_or_default()
+}
+
+/// When one that was given up is tried again.
+fn retry(event: &Event) -> String {
+    let Some(ms) = event.number("retry_in_ms").and_then(|ms| i64::try_from(ms).ok()) else {
+        return String::new();
+    };
+    format!("tried again in {:#}", jiff::SignedDuration::from_millis(ms))
 }
 
 fn paths(event: &Event) -> String {
@@ -174,8 +194,12 @@ mod tests {
         );
         check(json!({"type": "child_died", "process": "agent", "how": "signal 9"}), "agent died (signal 9)");
         check(
-            json!({"type": "child_parked", "process": "agent", "why": "6 deaths in 60 s"}),
-            "agent is parked and will not be restarted: 6 deaths in 60 s",
+            json!({"type": "child_hung", "process": "soul", "silent_ms": 31_500}),
+            "soul does not answer and is ended (silent for 31 s)",
+        );
+        check(
+            json!({"type": "child_parked", "process": "agent", "why": "6 deaths in 60 s", "retry_in_ms": 300_000}),
+            "agent is parked (tried again in 5m): 6 deaths in 60 s",
         );
         check(
             json!({"type": "soul_changed", "paths": ["identity.md", "values/灯.md"], "caller": "soul_patch"}),
@@ -195,7 +219,7 @@ mod tests {
         check(json!({"type": "redeployed", "from": "1", "to": 2}), "redeployed from=1 to=2");
         check(
             json!({"type": "child_parked", "process": "soul", "why": "a\nb\u{1b}[2J"}),
-            "soul is parked and will not be restarted: a b [2J",
+            "soul is parked: a b [2J",
         );
     }
 

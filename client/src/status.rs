@@ -181,6 +181,7 @@ pub(crate) mod tests {
             restarts: 0,
             rss_bytes: (state == "ready").then_some(3_355_443),
             why: why.map(Into::into),
+            retry_in: None,
         }
     }
 

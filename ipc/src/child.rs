@@ -115,6 +115,8 @@ where
     F: Future<Output = Result<(), Fault>>,
 {
     crate::log::start();
+    // before the runtime that may get stuck
+    crate::standing::arm();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("the system gives a process its event queue");
     let stop = CancellationToken::new();

@@ -30,6 +30,7 @@ use crate::{
     endpoint,
     hello::{self, Hello, Role, Secret, Welcome},
     id::RequestId,
+    server::{PING, Pong},
     wire::{FrameCodec, Id, Incoming, Message, Response, RpcError},
 };
 
@@ -181,10 +182,27 @@ impl<C: Contract> Client<C> {
         request: &C::Request,
         patience: Patience,
     ) -> Result<C::Reply, AskError> {
+        let (method, params) = to_frame(request);
+        self.ask_raw(id, method, params, patience).await
+    }
+
+    /// Asks for a sign of life, on one connection; who asks for these has a client of its own for them, since a
+    /// connection that is busy with other questions is no sign of death.
+    pub async fn ping(&self, deadline: Duration) -> Result<Pong, AskError> {
+        let patience = Patience { deadline, attempts_max: 1 };
+        self.ask_raw(RequestId::fresh(), PING.to_owned(), serde_json::Value::Null, patience).await
+    }
+
+    async fn ask_raw<T: serde::de::DeserializeOwned>(
+        &self,
+        id: RequestId,
+        method: String,
+        params: serde_json::Value,
+        patience: Patience,
+    ) -> Result<T, AskError> {
         let peer = C::NAME;
         let late = || AskError::Late { peer, deadline: patience.deadline };
         let (answer, answered) = oneshot::channel();
-        let (method, params) = to_frame(request);
         let order = Order { id, method, params, attempts_left: patience.attempts_max, answer };
         let deadline = Instant::now() + patience.deadline;
         match timeout_at(deadline, self.orders.send(order)).await {
@@ -498,6 +516,20 @@ mod tests {
                 }
             });
             futures_util::future::join_all(asked).await;
+        });
+    }
+
+    #[test]
+    fn a_sign_of_life_comes_past_questions_that_hang() {
+        runtime().block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let (socket, secret) = (folder.path().join("h.sock"), Secret::fresh());
+            let echo = Arc::new(Echo { hang_first: true, ..Echo::default() });
+            let _server = up(&socket, &secret, echo).await;
+            let (client, _news) = Client::<Heartbeat>::dial(&socket, credentials(&secret));
+            client.ask(&run("x"), Duration::from_millis(100)).await.unwrap_err();
+            let pong = client.ping(Duration::from_secs(5)).await.unwrap();
+            assert_eq!(pong, Pong { life: 7, busy_ms: None });
         });
     }
 

@@ -414,6 +414,14 @@ pub struct Supervisor {
     pub deaths_window: SignedDuration,
     /// How long a child may take until it says that it is ready.
     pub ready_max: SignedDuration,
+    /// How long turns under way may still take when the agent is started again for new settings; `0s` cuts them off.
+    pub drain_max: SignedDuration,
+    /// How long a child that serves may not answer before it is taken to hang, and is ended.
+    pub silence_max: SignedDuration,
+    /// How long a child that was given up rests before it is tried again; it doubles from there.
+    pub retry_first: SignedDuration,
+    /// The longest such a rest.
+    pub retry_max: SignedDuration,
 }
 
 impl Default for Supervisor {
@@ -422,6 +430,10 @@ impl Default for Supervisor {
             deaths_max: 5,
             deaths_window: SignedDuration::from_secs(60),
             ready_max: SignedDuration::from_secs(20),
+            drain_max: SignedDuration::from_secs(30),
+            silence_max: SignedDuration::from_secs(30),
+            retry_first: SignedDuration::from_mins(5),
+            retry_max: SignedDuration::from_hours(1),
         }
     }
 }
@@ -498,10 +510,25 @@ impl Config {
         if config.heartbeat.tokens_max == Some(0) {
             return wrong("heartbeat.tokens_max", "a turn needs some tokens, as in `200000`".into());
         }
-        let times = [config.supervisor.deaths_window, config.supervisor.ready_max];
-        if config.supervisor.deaths_max == 0 || !times.iter().all(SignedDuration::is_positive) {
-            let why = "`deaths_max`, `deaths_window` and `ready_max` must be above zero";
+        let Supervisor {
+            deaths_max,
+            deaths_window,
+            ready_max,
+            drain_max,
+            silence_max,
+            retry_first,
+            retry_max,
+        } = &config.supervisor;
+        let times = [deaths_window, ready_max, silence_max, retry_first, retry_max];
+        if *deaths_max == 0 || !times.iter().all(|time| time.is_positive()) {
+            let why = "`deaths_max`, `deaths_window`, `ready_max`, `silence_max`, `retry_first` and `retry_max` must be above zero";
             return wrong("supervisor", why.into());
+        }
+        if retry_max < retry_first {
+            return wrong("supervisor.retry_max", "it is below `retry_first`".into());
+        }
+        if drain_max.is_negative() {
+            return wrong("supervisor.drain_max", "it is negative; `0s` waits for no turn".into());
         }
         let gates = &config.gates;
         if ![gates.refuse_below, gates.narrow_below, gates.liked_from]

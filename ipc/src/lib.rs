@@ -31,6 +31,7 @@ pub mod log;
 pub mod person;
 pub mod reveal;
 pub mod server;
+mod standing;
 pub mod text;
 pub mod wire;
 

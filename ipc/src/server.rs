@@ -17,6 +17,7 @@ use std::{
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use interprocess::local_socket::tokio::Stream;
+use serde::{Deserialize, Serialize};
 use tokio::{
     io::{ReadHalf, WriteHalf},
     sync::{Semaphore, mpsc},
@@ -30,6 +31,7 @@ use crate::{
     endpoint::{Accepted, Endpoint},
     hello::{self, Hello, Keyring, Role, Welcome},
     id::RequestId,
+    standing,
     wire::{FrameCodec, Id, Incoming, Message, Request, RpcError, code},
 };
 
@@ -43,6 +45,18 @@ pub const CONNECTIONS_MAX: usize = 32;
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
 /// How often it is looked whether the socket is still where callers look for it.
 const MEND_EVERY: Duration = Duration::from_secs(2);
+
+/// The method that asks for a sign of life; each contract has it, and answers it with a [`Pong`].
+pub const PING: &str = "ping";
+
+/// A sign of life, from the executor that answers everything else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pong {
+    /// Whose it is.
+    pub life: u64,
+    /// For how long a thread beside the executor has been at one piece of work, where one does the work and has some.
+    pub busy_ms: Option<u64>,
+}
 
 /// Who is asking.
 #[derive(Debug, Clone)]
@@ -62,6 +76,12 @@ pub trait Service<C: Contract>: Send + Sync + 'static {
         id: RequestId,
         request: C::Request,
     ) -> impl Future<Output = C::Reply> + Send;
+
+    /// For how long the thread that does the work has been at the piece in hand, where there are such a thread and such a
+    /// piece.
+    fn busy(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// How a process presents itself at its door.
@@ -197,7 +217,7 @@ async fn converse<C: Contract, S: Service<C>>(
     let mut writer = tokio::spawn(write_all(outgoing, queued));
     let caller = Caller { role: hello.role, life: hello.life };
     let ended = tokio::select! {
-        ended = read_all(incoming, &caller, service, queue) => ended,
+        ended = read_all(incoming, &caller, door.life, service, queue) => ended,
         _ = &mut writer => Err("the peer does not read, or is gone".to_owned()),
     };
     // the answers still under way have nobody to go to; what they wrote stays written
@@ -268,6 +288,7 @@ fn too_large_to_say(message: &Message, error: &crate::wire::FrameError) -> Optio
 async fn read_all<C: Contract, S: Service<C>>(
     mut incoming: FramedRead<ReadHalf<Stream>, FrameCodec>,
     caller: &Caller,
+    life: u64,
     service: Arc<S>,
     queue: mpsc::Sender<Message>,
 ) -> Result<(), String> {
@@ -281,9 +302,24 @@ async fn read_all<C: Contract, S: Service<C>>(
             }
             Incoming::Malformed { why, .. } => return Err(why),
         };
+        if request.method == PING {
+            let busy_ms = service.busy().map(|busy| u64::try_from(busy.as_millis()).unwrap_or(u64::MAX));
+            let pong = serde_json::to_value(Pong { life, busy_ms }).expect("a sign of life is JSON");
+            // it takes no place and waits for none; a peer that does not read its answers gets none
+            let _ = queue.try_send(Message::response(request.id, Ok(pong)));
+            continue;
+        }
         let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
         let (caller, service, queue) = (caller.clone(), service.clone(), queue.clone());
+        let under_way = standing::under_way(format!(
+            "{} {} {:?} for the {}",
+            C::NAME,
+            request.method,
+            request.id,
+            caller.role
+        ));
         tokio::spawn(async move {
+            let _under_way = under_way;
             let outcome = answer::<C, S>(&caller, &service, &request).await;
             // nobody to tell when the connection is gone: the asker asks again, by the same id
             let _ = queue.send(Message::response(request.id, outcome)).await;

@@ -9,9 +9,12 @@
 
 use std::{
     iter,
-    sync::mpsc::{self, RecvTimeoutError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{self, RecvTimeoutError},
+    },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ipc::{
@@ -56,6 +59,23 @@ pub(crate) struct Beginning {
     pub(crate) notices: Notices<Soul>,
     /// Rung when there is something else to say of how the desk is.
     pub(crate) bell: mpsc::Sender<()>,
+    /// Where the desk's thread says what it is at.
+    pub(crate) in_hand: InHand,
+}
+
+/// Since when the desk's thread has been at what it does; nothing while it waits for a question.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct InHand(Arc<Mutex<Option<Instant>>>);
+
+impl InHand {
+    /// For how long it has been at it.
+    pub(crate) fn since(&self) -> Option<Duration> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).map(|began| began.elapsed())
+    }
+
+    fn is(&self, began: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = began;
+    }
 }
 
 /// The way to the desk.
@@ -72,13 +92,13 @@ impl Actor for Keeper {
     async fn pre_start(
         &self,
         myself: ActorRef<KeeperMsg>,
-        Beginning { desk, notices, bell }: Beginning,
+        Beginning { desk, notices, bell, in_hand }: Beginning,
     ) -> Result<KeeperState, ActorProcessingErr> {
         // bounded by the server: so many connections, each with so many requests in flight
         let (questions, asked) = mpsc::channel();
         let thread = thread::Builder::new().name("desk".to_owned()).spawn(move || {
             let _gone = TellWhenGone(myself);
-            work(desk, &asked, &notices, &bell);
+            work(desk, &asked, &notices, &bell, &in_hand);
         })?;
         Ok(KeeperState { questions: Some(questions), thread: Some(thread) })
     }
@@ -128,9 +148,11 @@ fn work(
     asked: &mpsc::Receiver<Box<Question>>,
     notices: &Notices<Soul>,
     bell: &mpsc::Sender<()>,
+    in_hand: &InHand,
 ) {
     let (mut answers, mut trouble) = (Vec::new(), desk.trouble());
     loop {
+        in_hand.is(None);
         let now = desk.trouble();
         if now != trouble {
             // where nobody watches nobody is told
@@ -140,6 +162,7 @@ fn work(
         let first = if desk.is_unsettled() {
             match asked.recv_timeout(TENDING) {
                 Err(RecvTimeoutError::Timeout) => {
+                    in_hand.is(Some(Instant::now()));
                     desk.tend();
                     continue;
                 }
@@ -151,9 +174,11 @@ fn work(
         let Some(first) = first else { return };
         for question in iter::once(first).chain(asked.try_iter().take(BATCH_MAX - 1)) {
             let Question { caller, id, request, answer } = *question;
+            in_hand.is(Some(Instant::now()));
             let reply = desk.answer(&caller, &id, request);
             answers.push((answer, reply, desk.ticket()));
         }
+        in_hand.is(Some(Instant::now()));
         desk.flush();
         for changed in desk.take_news() {
             notices.tell(&Notice::Changed(changed));
@@ -173,5 +198,21 @@ impl Drop for TellWhenGone {
     fn drop(&mut self) {
         // a keeper that has stopped knows
         let _ = self.0.cast(KeeperMsg::DeskGone);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_hand_is_told_with_how_long() {
+        let in_hand = InHand::default();
+        assert_eq!(in_hand.since(), None);
+        let began = Instant::now();
+        in_hand.is(Some(began));
+        assert!(in_hand.clone().since().is_some_and(|since| since <= began.elapsed()));
+        in_hand.is(None);
+        assert_eq!(in_hand.since(), None);
     }
 }

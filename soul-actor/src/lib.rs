@@ -87,7 +87,7 @@ use tracing::info;
 use crate::{
     desk::{Clock, Desk},
     grant::{Grant, RunKey},
-    keeper::{Beginning, Keeper, KeeperMsg},
+    keeper::{Beginning, InHand, Keeper, KeeperMsg},
     outside::Bell,
     repository::{Repository, RepositoryError, cause},
     service::Front,
@@ -223,13 +223,15 @@ impl Serving {
 
         let listeners = Notices::<Soul>::default();
         let bell = Bell::default();
-        let beginning = Beginning { desk, notices: listeners.clone(), bell: bell.ringer() };
+        let in_hand = InHand::default();
+        let beginning =
+            Beginning { desk, notices: listeners.clone(), bell: bell.ringer(), in_hand: in_hand.clone() };
         let (keeper, desk) = Actor::spawn(None, Keeper, beginning).await.map_err(Fault::again)?;
         let endpoint = Endpoint::listen(&run.socket(Role::Soul)).await.map_err(|error| match error {
             EndpointError::Held { .. } => Fault::again(error),
             _ => Fault::configuration(error),
         })?;
-        let front = Arc::new(Front { keeper: keeper.clone() });
+        let front = Arc::new(Front { keeper: keeper.clone(), in_hand });
         let server = tokio::spawn(serve::<Soul, _>(endpoint, brief.door(), front, listeners));
         info!(notices = notices.len(), "the soul serves");
         Ok(Self { keeper, desk, server, notices, bell, _lock: lock })

@@ -8,12 +8,14 @@ use ipc::{
 use ractor::ActorRef;
 use tokio::sync::oneshot;
 
-use crate::keeper::{KeeperMsg, Question};
+use crate::keeper::{InHand, KeeperMsg, Question};
 
 /// The soul as others see it.
 pub(crate) struct Front {
     /// Who answers.
     pub(crate) keeper: ActorRef<KeeperMsg>,
+    /// What the thread behind it is at.
+    pub(crate) in_hand: InHand,
 }
 
 impl Service<Soul> for Front {
@@ -27,5 +29,9 @@ impl Service<Soul> for Front {
         }
         // the process is ending: its connections end with it, and whoever asked asks the next one, by the same id
         std::future::pending().await
+    }
+
+    fn busy(&self) -> Option<std::time::Duration> {
+        self.in_hand.since()
     }
 }

@@ -1,6 +1,9 @@
 //! What is known about everything right now, for whoever asks: written by the house, read by the chat.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use ipc::{
     contract::{
@@ -10,6 +13,7 @@ use ipc::{
     },
     hello::Role,
 };
+use jiff::SignedDuration;
 use serde_json::Value;
 
 use crate::child::View;
@@ -65,8 +69,14 @@ impl Board {
         said.and_then(|said| serde_json::from_value(said.clone()).ok()).unwrap_or_default()
     }
 
-    /// The whole status; `rss` asks the system for a process's resident memory.
-    pub(crate) fn status(&self, clients: u64, rss: impl Fn(u32) -> Option<u64>) -> Status {
+    /// The whole status as of `now`; `rss` asks the system for a process's resident memory.
+    pub(crate) fn status(&self, clients: u64, now: Instant, rss: impl Fn(u32) -> Option<u64>) -> Status {
+        let retry_in = |view: &View| {
+            let left = view.retry_at?.saturating_duration_since(now);
+            // whole seconds are what a person reads
+            SignedDuration::try_from(Duration::from_secs(left.as_secs() + u64::from(left.subsec_nanos() > 0)))
+                .ok()
+        };
         let own_pid = std::process::id();
         let supervisor = Process {
             name: Role::Supervisor.to_string(),
@@ -76,6 +86,7 @@ impl Board {
             restarts: 0,
             rss_bytes: rss(own_pid),
             why: None,
+            retry_in: None,
         };
         let children = CHILDREN.iter().filter_map(|role| {
             let view = self.children.get(role)?;
@@ -87,6 +98,7 @@ impl Board {
                 restarts: view.restarts,
                 rss_bytes: view.pid.and_then(&rss),
                 why: view.why.clone(),
+                retry_in: retry_in(view),
             })
         });
         let fact = |role: Role, name: &str| {
@@ -101,7 +113,11 @@ impl Board {
         let parked = CHILDREN.iter().filter_map(|role| {
             let view = self.children.get(role).filter(|view| view.state == "parked")?;
             let why = view.why.as_deref().unwrap_or_default();
-            Some(format!("the {role} is parked: {why}; mend it, then `lisa down` and `lisa up`"))
+            let again =
+                retry_in(view).map(|left| format!("; it is tried again in {left:#}")).unwrap_or_default();
+            Some(format!(
+                "the {role} is parked: {why}{again}; mend it, then `lisa down` and `lisa up`, or send SIGHUP"
+            ))
         });
         let refused = self.refused.iter().map(|why| format!("{NOT_USED}: {why}"));
         let notices = CHILDREN.iter().filter_map(|role| fact(*role, "notice"));
@@ -161,16 +177,20 @@ mod tests {
         assert_eq!(board.no_use_asking(Role::Agent), None);
         let agent = board.children.get_mut(&Role::Agent).unwrap();
         (agent.state, agent.why) = ("parked", Some("it died 6 times".to_owned()));
+        let now = Instant::now();
+        agent.retry_at = Some(now + Duration::from_millis(290_500));
         agent.facts.insert("model".into(), json!("offline"));
         assert!(board.no_use_asking(Role::Agent).unwrap().contains("6 times"));
         assert_eq!(board.no_use_asking(Role::Soul), None);
-        let status = board.status(2, |_| Some(7));
-        assert!(status.notices[0].contains("lisa up"), "{:?}", status.notices);
+        let status = board.status(2, now, |_| Some(7));
+        let said = &status.notices[0];
+        assert!(said.contains("lisa up") && said.contains("tried again in 4m 51s"), "{said}");
+        assert_eq!(status.processes[2].retry_in, Some(SignedDuration::from_secs(291)));
         assert_eq!((status.model.as_str(), status.epoch, status.clients), ("offline", 3, 2));
         let names: Vec<_> = status.processes.iter().map(|process| process.name.as_str()).collect();
         assert_eq!(names, ["supervisor", "soul", "agent", "heartbeat"]);
         board.refused = Some("`x` is no zone".to_owned());
-        let first = board.status(2, |_| None).notices.remove(0);
+        let first = board.status(2, now, |_| None).notices.remove(0);
         assert!(first.contains("`x` is no zone") && first.contains("still holds"), "{first}");
         board.stopping = true;
         assert!(board.no_use_asking(Role::Soul).is_some());

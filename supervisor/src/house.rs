@@ -238,8 +238,16 @@ impl House {
                 }
                 kind::CHILD_DIED
             }
-            News::Renewing { life } => {
+            News::Draining { life, patience } => {
                 tell("life", json!(life));
+                tell("patience_ms", json!(patience.as_millis()));
+                kind::CHILD_DRAINING
+            }
+            News::Renewing { life, cut } => {
+                tell("life", json!(life));
+                if cut > 0 {
+                    tell("turns_cut", json!(cut));
+                }
                 kind::CHILD_RENEWING
             }
             News::GaveWay { life, how } => {
@@ -252,8 +260,14 @@ impl House {
                 tell("how", json!(how.map(|how| how.to_string())));
                 kind::CHILD_STOPPED
             }
-            News::Parked { why } => {
+            News::Hung { life, silence } => {
+                tell("life", json!(life));
+                tell("silent_ms", json!(silence.as_millis()));
+                kind::CHILD_HUNG
+            }
+            News::Parked { why, retry_in } => {
                 tell("why", json!(why));
+                tell("retry_in_ms", json!(retry_in.as_millis()));
                 kind::CHILD_PARKED
             }
         };

@@ -18,10 +18,13 @@ mod approvals;
 mod board;
 mod chat;
 mod child;
+mod drain;
 mod events;
 mod house;
 mod lifecycle;
+mod liveness;
 mod orphans;
+mod records;
 mod settings;
 mod signals;
 mod spawn;
@@ -59,9 +62,10 @@ use crate::{
         door::{self, Door},
         hub::{Hub, HubMsg},
     },
-    child::Child,
+    child::{Child, Line},
     events::EventLog,
     house::{House, HouseMsg},
+    records::Records,
     settings::{Settings, read_anew},
     signals::{Signals, Wish},
 };
@@ -112,6 +116,7 @@ struct Ground {
     binaries: PathBuf,
     log: EventLog,
     door: Door,
+    records: Records,
     _lock: std::fs::File,
 }
 
@@ -122,11 +127,13 @@ impl Ground {
         let lock = take_home(&home).await?;
         let settings = Settings::read(&home).map_err(Fault::configuration)?;
         let run = make_run(&home).map_err(Fault::configuration)?;
+        // under the lock of the home, and before anybody of ours is there
+        let records = Records::take_over(&run.path().join("children.jsonl")).await;
         let claim = Claim::hold(&run.chat_socket()).await.map_err(Fault::configuration)?;
         let door = Door::open(claim, handed).await.map_err(Fault::configuration)?;
         let events = home.logs().join("events.jsonl");
         let log = EventLog::open(&events).map_err(failed("open the event log at", &events))?;
-        Ok(Self { home, run, settings, binaries, log, door, _lock: lock })
+        Ok(Self { home, run, settings, binaries, log, door, records, _lock: lock })
     }
 }
 
@@ -204,7 +211,7 @@ fn make_run(home: &Home) -> Result<Run, EndpointError> {
 }
 
 async fn live(ground: Ground, mut signals: Signals, wants: Wants, mut reload: bool) -> Result<(), Fault> {
-    let Ground { home, run, settings, binaries, log, door, _lock } = ground;
+    let Ground { home, run, settings, binaries, log, door, records, _lock } = ground;
     // before the first child, and with an ear for what ends, or it would stay a zombie
     let mut ends = signal(SignalKind::child()).map_err(Fault::again)?;
     orphans::adopt();
@@ -227,10 +234,20 @@ async fn live(ground: Ground, mut signals: Signals, wants: Wants, mut reload: bo
         Clerk { agent: agent.clone(), hub: hub.clone(), folder: home.approvals(), now: Timestamp::now };
     tokio::spawn(clerk.work(told));
     tokio::spawn(desk::hear_soul(soul_news, soul.clone(), house.clone()));
+    let turns = agent.clone();
     let desk =
         Desk { agent, soul, heartbeat, board: seen.clone(), house: house.clone(), hub: hub.clone(), answers };
     tokio::spawn(door::serve(door, Arc::new(desk), hub.clone()));
 
+    let records = Arc::new(records);
+    let line = |role: Role| {
+        let (socket, ours) = (run.socket(role), secrets.ours(false));
+        match role {
+            Role::Supervisor | Role::Soul => Line::Soul(Client::dial(&socket, ours).0),
+            Role::Agent => Line::Agent(Client::dial(&socket, ours).0),
+            Role::Heartbeat => Line::Heartbeat(Client::dial(&socket, ours).0),
+        }
+    };
     let child = |role: Role| Child {
         role,
         binary: binaries.join(program(role)),
@@ -239,6 +256,9 @@ async fn live(ground: Ground, mut signals: Signals, wants: Wants, mut reload: bo
         keyring: secrets.keyring_for(role),
         home: home.path().to_owned(),
         run: run.path().to_owned(),
+        line: line(role),
+        records: records.clone(),
+        turns: (role == Role::Agent).then(|| turns.clone()),
         house: house.clone(),
     };
     let children = CHILDREN.map(child).into();

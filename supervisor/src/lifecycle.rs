@@ -11,10 +11,15 @@
 //! ```
 //!
 //! A child that is *renewed*, to take up new settings, goes through `Stopping` or `Killing` to `Starting`; that is no death.
+//! One that has work of others in hand is `Draining` first: it ends that, within a limit.
 //!
 //! Every event of a process carries the *life* it belongs to; news of an earlier life is late and changes nothing (B7).
 //! Deaths are counted in a window of time that a successful start does not reset, so a crash loop always ends in
-//! `Parked` (B10); the pause between restarts grows and is reset by a stable run. The first restart is immediate.
+//! `Parked` (B10); starts that fail one after the other are counted besides, however long each takes. The pause between
+//! restarts grows and is reset by a stable run. The first restart is immediate.
+//!
+//! A parked child is tried again, slowly: a disk that was full, a network that was down may have come back. One death in
+//! such a try parks it again, for twice as long, until it has had a stable run.
 
 use std::{
     collections::VecDeque,
@@ -33,6 +38,8 @@ pub(crate) struct Policy {
     pub(crate) ready_max: Duration,
     /// How long it may take to end once it was asked to.
     pub(crate) stop_max: Duration,
+    /// How long it may take to end the work in hand before it is renewed; nought for one that has none.
+    pub(crate) drain_max: Duration,
     /// How long it may still take once somebody has asked a second time.
     pub(crate) haste_max: Duration,
     /// A run this long is stable: the next restart is immediate again.
@@ -41,6 +48,10 @@ pub(crate) struct Policy {
     pub(crate) pause_first: Duration,
     /// The longest pause.
     pub(crate) pause_max: Duration,
+    /// How long a child is parked before it is tried again; it doubles from there.
+    pub(crate) parked_first: Duration,
+    /// The longest it is parked at a time.
+    pub(crate) parked_max: Duration,
 }
 
 impl Policy {
@@ -51,13 +62,22 @@ impl Policy {
             deaths_window: config.deaths_window.unsigned_abs(),
             ready_max: config.ready_max.unsigned_abs(),
             stop_max: Duration::from_secs(8),
+            drain_max: Duration::ZERO,
             haste_max: Duration::from_millis(500),
             stable_after: Duration::from_secs(10),
             pause_first: Duration::from_millis(50),
             pause_max: Duration::from_secs(10),
+            parked_first: config.retry_first.unsigned_abs(),
+            parked_max: config.retry_max.unsigned_abs(),
         }
     }
 }
+
+/// How long after its patience the count of work in hand may take to come.
+const DRAIN_GRACE: Duration = Duration::from_secs(2);
+
+/// How long a child that hangs may take to write down where it stands.
+const TRACE_MAX: Duration = Duration::from_secs(2);
 
 /// One incarnation of a child process, counted from 1.
 pub(crate) type Life = u64;
@@ -99,14 +119,18 @@ pub(crate) enum Phase {
     Starting { life: Life, since: Instant, until: Instant },
     /// It serves.
     Ready { life: Life, since: Instant },
+    /// It does not answer any more. It was asked to say where it stands, and has until `until` to write that down.
+    Hung { life: Life, since: Instant, until: Instant },
+    /// It serves, and ends the work in hand before it is renewed; it is asked to end at `until` at the latest.
+    Draining { life: Life, since: Instant, until: Instant },
     /// It died, and will be started again.
     Waiting { until: Instant, why: String },
     /// It was asked to end, and has until `until`.
     Stopping { life: Life, until: Instant, then: Then },
     /// It took too long and was killed; its end is awaited.
     Killing { life: Life, since: Instant, then: Then },
-    /// It will not be started again.
-    Parked { why: String },
+    /// It was given up, and is tried again at `until`.
+    Parked { until: Instant, why: String },
 }
 
 /// What follows the end of a process that we brought about.
@@ -135,6 +159,10 @@ pub(crate) enum Event {
     Stop,
     /// Somebody wants it to end, and will not wait for long.
     Hasten,
+    /// It has not answered for so long that it is taken to hang.
+    Silent { life: Life, silence: Duration },
+    /// It has no work in hand any more, or is not going to end it: so many pieces of it will be cut off.
+    Drained { life: Life, cut: u32 },
     /// There are new settings for it: it is to live on with them, and to try again where it had been given up.
     Renew,
 }
@@ -144,6 +172,10 @@ pub(crate) enum Event {
 pub(crate) enum Action {
     /// Make the process.
     Spawn { life: Life },
+    /// Ask it to write down where its threads stand.
+    Trace { life: Life },
+    /// Let it end the work in hand, and come back with [`Event::Drained`].
+    Drain { life: Life, patience: Duration },
     /// Ask it to end.
     Terminate { life: Life },
     /// End it and its whole group.
@@ -163,12 +195,16 @@ pub(crate) enum News {
     Died { life: Life, how: How, restart_in: Option<Duration> },
     /// It ended as asked.
     Stopped { life: Option<Life>, how: Option<How> },
-    /// It is asked to give way to a life with new settings.
-    Renewing { life: Life },
+    /// It does not answer, and will be ended.
+    Hung { life: Life, silence: Duration },
+    /// It is to give way to a life with new settings, and ends the work in hand first.
+    Draining { life: Life, patience: Duration },
+    /// It is asked to give way to a life with new settings. So many pieces of work are cut off.
+    Renewing { life: Life, cut: u32 },
     /// It gave way, and the next life begins.
     GaveWay { life: Life, how: How },
-    /// It will not be started again.
-    Parked { why: String },
+    /// It was given up, and is tried again after so long.
+    Parked { why: String, retry_in: Duration },
 }
 
 /// One child's state, and what is remembered of its earlier lives.
@@ -180,6 +216,10 @@ pub(crate) struct Lifecycle {
     deaths: VecDeque<Instant>,
     /// Restarts since the last stable run.
     in_a_row: u32,
+    /// Starts since the last one that became ready, that one left out.
+    unready_in_a_row: usize,
+    /// How often it was parked since the last stable run.
+    parked_in_a_row: u32,
     jitter: Jitter,
 }
 
@@ -192,7 +232,23 @@ impl Lifecycle {
             life: 0,
             deaths: VecDeque::new(),
             in_a_row: 0,
+            unready_in_a_row: 0,
+            parked_in_a_row: 0,
             jitter: Jitter(seed),
+        }
+    }
+
+    /// The life that serves, and is to answer when it is asked.
+    pub(crate) fn serving(&self) -> Option<Life> {
+        match self.phase {
+            Phase::Ready { life, .. } | Phase::Draining { life, .. } => Some(life),
+            Phase::Idle
+            | Phase::Starting { .. }
+            | Phase::Hung { .. }
+            | Phase::Waiting { .. }
+            | Phase::Stopping { .. }
+            | Phase::Killing { .. }
+            | Phase::Parked { .. } => None,
         }
     }
 
@@ -221,6 +277,8 @@ impl Lifecycle {
             Event::Stop => self.stop(now, self.policy.stop_max),
             Event::Hasten => self.stop(now, self.policy.haste_max),
             Event::Renew => self.renew(now),
+            Event::Drained { life, cut } => self.drained(life, cut, now),
+            Event::Silent { life, silence } => self.silent(life, silence, now),
         }
     }
 
@@ -230,6 +288,8 @@ impl Lifecycle {
             // it runs, is about to, or was given up
             Phase::Starting { .. }
             | Phase::Ready { .. }
+            | Phase::Hung { .. }
+            | Phase::Draining { .. }
             | Phase::Waiting { .. }
             | Phase::Stopping { .. }
             | Phase::Killing { .. }
@@ -241,12 +301,15 @@ impl Lifecycle {
         match self.phase {
             Phase::Starting { life, since, .. } if life == of => {
                 self.phase = Phase::Ready { life, since: now };
+                self.unready_in_a_row = 0;
                 vec![Action::Tell(News::Ready { life, took: now.saturating_duration_since(since) })]
             }
             // late news, and what is said on the way out
             Phase::Idle
             | Phase::Starting { .. }
             | Phase::Ready { .. }
+            | Phase::Hung { .. }
+            | Phase::Draining { .. }
             | Phase::Waiting { .. }
             | Phase::Stopping { .. }
             | Phase::Killing { .. }
@@ -258,6 +321,8 @@ impl Lifecycle {
         match self.phase {
             Phase::Starting { life, since, .. }
             | Phase::Ready { life, since }
+            | Phase::Hung { life, since, .. }
+            | Phase::Draining { life, since, .. }
             | Phase::Killing { life, since, then: Then::Death }
                 if life == of =>
             {
@@ -266,6 +331,8 @@ impl Lifecycle {
             Phase::Stopping { life, then, .. } | Phase::Killing { life, then, .. } if life == of => {
                 match then {
                     Then::Renewal => {
+                        // a start that was called off has not failed
+                        self.unready_in_a_row = 0;
                         let mut actions = vec![Action::Tell(News::GaveWay { life, how })];
                         actions.extend(self.start(now));
                         actions
@@ -280,6 +347,8 @@ impl Lifecycle {
             Phase::Idle
             | Phase::Starting { .. }
             | Phase::Ready { .. }
+            | Phase::Hung { .. }
+            | Phase::Draining { .. }
             | Phase::Waiting { .. }
             | Phase::Stopping { .. }
             | Phase::Killing { .. }
@@ -289,11 +358,13 @@ impl Lifecycle {
 
     fn clock(&mut self, now: Instant) -> Vec<Action> {
         match self.phase {
-            Phase::Starting { life, since, until } if now >= until => {
+            Phase::Starting { life, since, until } | Phase::Hung { life, since, until } if now >= until => {
                 self.phase = Phase::Killing { life, since, then: Then::Death };
                 vec![Action::Kill { life }]
             }
-            Phase::Waiting { until, .. } if now >= until => self.start(now),
+            Phase::Waiting { until, .. } | Phase::Parked { until, .. } if now >= until => self.start(now),
+            // what keeps count of the work does not answer
+            Phase::Draining { life, until, .. } if now >= until => self.give_way(life, 0, now),
             Phase::Stopping { life, until, then } if now >= until => {
                 self.phase = Phase::Killing { life, since: now, then };
                 vec![Action::Kill { life }]
@@ -302,6 +373,8 @@ impl Lifecycle {
             Phase::Idle
             | Phase::Starting { .. }
             | Phase::Ready { .. }
+            | Phase::Hung { .. }
+            | Phase::Draining { .. }
             | Phase::Waiting { .. }
             | Phase::Stopping { .. }
             | Phase::Killing { .. }
@@ -317,7 +390,10 @@ impl Lifecycle {
                 self.phase = Phase::Idle;
                 vec![Action::Tell(News::Stopped { life: None, how: None })]
             }
-            Phase::Starting { life, .. } | Phase::Ready { life, .. } => {
+            Phase::Starting { life, .. }
+            | Phase::Ready { life, .. }
+            | Phase::Hung { life, .. }
+            | Phase::Draining { life, .. } => {
                 self.phase = Phase::Stopping { life, until, then: Then::Rest };
                 vec![Action::Terminate { life }, Action::Wake { at: until }]
             }
@@ -335,36 +411,100 @@ impl Lifecycle {
 
     fn renew(&mut self, now: Instant) -> Vec<Action> {
         match self.phase {
-            Phase::Starting { life, .. } | Phase::Ready { life, .. } => {
-                let until = now + self.policy.stop_max;
-                self.phase = Phase::Stopping { life, until, then: Then::Renewal };
+            Phase::Ready { life, since } if !self.policy.drain_max.is_zero() => {
+                let patience = self.policy.drain_max;
+                let until = now + patience + DRAIN_GRACE;
+                self.phase = Phase::Draining { life, since, until };
                 vec![
-                    Action::Tell(News::Renewing { life }),
-                    Action::Terminate { life },
+                    Action::Tell(News::Draining { life, patience }),
+                    Action::Drain { life, patience },
                     Action::Wake { at: until },
                 ]
             }
+            Phase::Starting { life, .. } | Phase::Ready { life, .. } => self.give_way(life, 0, now),
             Phase::Waiting { .. } | Phase::Parked { .. } => {
                 // what it died of may be what was changed
-                self.deaths.clear();
-                self.in_a_row = 0;
+                self.forget_deaths();
                 self.start(now)
             }
             // its next life, where there is one, has the new settings anyway
-            Phase::Idle | Phase::Stopping { .. } | Phase::Killing { .. } => vec![],
+            Phase::Idle
+            | Phase::Hung { .. }
+            | Phase::Draining { .. }
+            | Phase::Stopping { .. }
+            | Phase::Killing { .. } => vec![],
         }
+    }
+
+    fn drained(&mut self, of: Life, cut: u32, now: Instant) -> Vec<Action> {
+        match self.phase {
+            Phase::Draining { life, .. } if life == of => self.give_way(life, cut, now),
+            // late news
+            Phase::Idle
+            | Phase::Starting { .. }
+            | Phase::Ready { .. }
+            | Phase::Hung { .. }
+            | Phase::Draining { .. }
+            | Phase::Waiting { .. }
+            | Phase::Stopping { .. }
+            | Phase::Killing { .. }
+            | Phase::Parked { .. } => vec![],
+        }
+    }
+
+    fn silent(&mut self, of: Life, silence: Duration, now: Instant) -> Vec<Action> {
+        match self.phase {
+            Phase::Ready { life, since } | Phase::Draining { life, since, .. } if life == of => {
+                let until = now + TRACE_MAX;
+                self.phase = Phase::Hung { life, since, until };
+                vec![
+                    Action::Tell(News::Hung { life, silence }),
+                    Action::Trace { life },
+                    Action::Wake { at: until },
+                ]
+            }
+            // late news, or somebody is waiting for its end already
+            Phase::Idle
+            | Phase::Starting { .. }
+            | Phase::Ready { .. }
+            | Phase::Hung { .. }
+            | Phase::Draining { .. }
+            | Phase::Waiting { .. }
+            | Phase::Stopping { .. }
+            | Phase::Killing { .. }
+            | Phase::Parked { .. } => vec![],
+        }
+    }
+
+    fn give_way(&mut self, life: Life, cut: u32, now: Instant) -> Vec<Action> {
+        let until = now + self.policy.stop_max;
+        self.phase = Phase::Stopping { life, until, then: Then::Renewal };
+        vec![
+            Action::Tell(News::Renewing { life, cut }),
+            Action::Terminate { life },
+            Action::Wake { at: until },
+        ]
     }
 
     fn start(&mut self, now: Instant) -> Vec<Action> {
         self.life += 1;
+        self.unready_in_a_row += 1;
         let until = now + self.policy.ready_max;
         self.phase = Phase::Starting { life: self.life, since: now, until };
         vec![Action::Spawn { life: self.life }, Action::Wake { at: until }]
     }
 
+    fn forget_deaths(&mut self) {
+        self.deaths.clear();
+        (self.in_a_row, self.unready_in_a_row, self.parked_in_a_row) = (0, 0, 0);
+    }
+
     fn died(&mut self, life: Life, how: How, since: Instant, now: Instant) -> Vec<Action> {
-        if now.saturating_duration_since(since) >= self.policy.stable_after {
-            self.in_a_row = 0;
+        // a start that took long and came to nothing is no run, however long it took
+        let is_stable =
+            self.unready_in_a_row == 0 && now.saturating_duration_since(since) >= self.policy.stable_after;
+        if is_stable {
+            (self.in_a_row, self.parked_in_a_row) = (0, 0);
         }
         self.deaths.push_back(now);
         while self
@@ -374,29 +514,50 @@ impl Lifecycle {
         {
             self.deaths.pop_front();
         }
-        let why = if how.is_hopeless() {
-            Some(format!("it ended with {how}, which starting it again will not mend"))
-        } else if self.deaths.len() > self.policy.deaths_max {
-            Some(format!(
+        let Some(why) = self.is_given_up(&how) else {
+            let pause = self.pause();
+            self.in_a_row = self.in_a_row.saturating_add(1);
+            let until = now + pause;
+            self.phase = Phase::Waiting { until, why: format!("it died by {how}") };
+            let died = News::Died { life, how, restart_in: Some(pause) };
+            return vec![Action::Tell(died), Action::Wake { at: until }];
+        };
+        let retry_in = self
+            .policy
+            .parked_first
+            .saturating_mul(2u32.saturating_pow(self.parked_in_a_row))
+            .min(self.policy.parked_max);
+        self.parked_in_a_row = self.parked_in_a_row.saturating_add(1);
+        let until = now + retry_in;
+        self.phase = Phase::Parked { until, why: why.clone() };
+        vec![
+            Action::Tell(News::Died { life, how, restart_in: None }),
+            Action::Tell(News::Parked { why, retry_in }),
+            Action::Wake { at: until },
+        ]
+    }
+
+    /// Why it is not to be restarted soon, where that is so.
+    fn is_given_up(&self, how: &How) -> Option<String> {
+        if how.is_hopeless() {
+            return Some(format!("it ended with {how}, which starting it again will not mend"));
+        }
+        if self.parked_in_a_row > 0 {
+            return Some(format!("it was tried again and died, by {how}"));
+        }
+        if self.deaths.len() > self.policy.deaths_max {
+            return Some(format!(
                 "it died {} times within {:?}, the last time by {how}",
                 self.deaths.len(),
                 self.policy.deaths_window
-            ))
-        } else {
-            None
-        };
-        if let Some(why) = why {
-            self.phase = Phase::Parked { why: why.clone() };
-            return vec![
-                Action::Tell(News::Died { life, how, restart_in: None }),
-                Action::Tell(News::Parked { why }),
-            ];
+            ));
         }
-        let pause = self.pause();
-        self.in_a_row = self.in_a_row.saturating_add(1);
-        let until = now + pause;
-        self.phase = Phase::Waiting { until, why: format!("it died by {how}") };
-        vec![Action::Tell(News::Died { life, how, restart_in: Some(pause) }), Action::Wake { at: until }]
+        (self.unready_in_a_row > self.policy.deaths_max).then(|| {
+            format!(
+                "it was started {} times and never ready, the last time it ended by {how}",
+                self.unready_in_a_row
+            )
+        })
     }
 
     /// Nothing before the first restart, then doubling, each a fifth longer or shorter than planned so that children

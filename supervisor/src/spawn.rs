@@ -2,6 +2,8 @@
 //!
 //! A child gets a process group of its own, its brief and lifeline on standard input, its reports on standard output,
 //! its log file as standard error, and an environment that names what it may see; nothing else of ours is open in it.
+//! All of that is said in words that the standard library makes with `posix_spawn`: our memory is not copied, however
+//! much we have (B28). So no code of ours runs between the two processes, and what a child must do at its start it does.
 //!
 //! A thread waits for each life. It learns of the end *before* the pid is given back (`WNOWAIT`), ends what is left of
 //! the group while the number is certainly still ours, and only then lets the pid go: no stranger can be hit (B4, B8).
@@ -20,7 +22,7 @@ use std::{
 use ipc::child::{Brief, Report};
 use nix::{
     sys::{
-        signal::{Signal, killpg},
+        signal::{Signal, kill, killpg},
         wait::{Id, WaitPidFlag, waitid},
     },
     unistd::Pid,
@@ -28,7 +30,7 @@ use nix::{
 
 use crate::{
     lifecycle::{How, Life},
-    orphans,
+    orphans, records,
 };
 
 /// A log larger than this is moved aside (to `.1`, over the one before) when the next life begins.
@@ -98,6 +100,7 @@ pub(crate) fn spawn(
     binary: &Path,
     brief: &Brief,
     log: &Path,
+    mark: &str,
     tell: impl Fn(Sign) + Send + Clone + 'static,
 ) -> io::Result<Running> {
     let agent = brief.role == ipc::hello::Role::Agent;
@@ -106,6 +109,7 @@ pub(crate) fn spawn(
     command
         .env_clear()
         .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(|name| may_see(agent, name))))
+        .env(records::MARK, mark)
         .current_dir(&brief.home)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -136,6 +140,13 @@ impl Running {
     /// Asks the child to end.
     pub(crate) fn terminate(&self) {
         self.signal(Signal::SIGTERM);
+    }
+
+    /// Asks the child alone to write down where it stands; one that was stopped has to go on for that.
+    pub(crate) fn trace(&self) {
+        // ours, for the reason below
+        let _ = kill(group_of(self.pid), Signal::SIGQUIT);
+        self.signal(Signal::SIGCONT);
     }
 
     /// Ends the child and all of its group.

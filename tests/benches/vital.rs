@@ -6,6 +6,7 @@
 //!  a question and its answer over ipc, 1 KiB      beside the same bytes to and fro on a bare socket
 //!  a write of the soul, acknowledged              beside `git add && git commit` of the same text
 //!  a child killed ─▶ a client hears it is ready   beside a process that is started and ends
+//!  a process made as a child is, by a large parent     beside the same by a small one
 //! ```
 //!
 //! Each is measured in one run with what stands beside it, on the same disk. Nothing is asserted: machines differ, and
@@ -17,7 +18,7 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
-    os::unix::net::UnixStream,
+    os::unix::{net::UnixStream, process::CommandExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
@@ -45,6 +46,8 @@ use serde_json::{Value, json};
 const WIDE: usize = 70;
 /// How many lives of a house are looked at.
 const HOUSES: usize = 12;
+/// How many processes are made by a small and by a large parent.
+const SPAWNS: usize = 200;
 /// How many questions are asked over a socket.
 const QUESTIONS: usize = 4000;
 /// How large each of them is.
@@ -65,6 +68,7 @@ fn main() {
     println!("{:<WIDE$} {:>5} {:>11} {:>11} {:>11} {:>8}", "", "n", "p50", "p90", "p99", "beside");
     let folder = tempfile::Builder::new().prefix("vital-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let binaries = Binaries::beside_each_other(&folder.path().join("bin"));
+    spawns();
     lives(&binaries, folder.path());
     messages(folder.path());
     writes(&binaries, folder.path());
@@ -136,6 +140,23 @@ fn print_memory(memory: &[(String, Option<u64>)], sleeper: Option<u64>) {
     row("resident memory at rest: all four", memory.iter().map(|(_, bytes)| *bytes).sum());
     row("resident memory of a process that sleeps (`sleep`)", sleeper);
     println!();
+}
+
+/// What the size of a parent costs: a process made with all that a child of the supervisor is made with (B28).
+fn spawns() {
+    let spawn = || {
+        let mut child = command("true");
+        child.env_clear().env("PATH", "/usr/bin:/bin").current_dir("/").stdin(Stdio::piped());
+        child.stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+        assert!(child.spawn().unwrap().wait().unwrap().success());
+    };
+    let mut small = Series::new("a process made as a child is, and ended");
+    let mut large = Series::new("the same by a parent that has touched 512 MiB");
+    (0..SPAWNS).for_each(|_| small.time(spawn));
+    let touched = std::hint::black_box(vec![1u8; 512 << 20]);
+    (0..SPAWNS).for_each(|_| large.time(spawn));
+    drop(std::hint::black_box(touched));
+    print(&[&large, &small]);
 }
 
 /// A question and its answer over ipc, beside the same bytes on a bare socket.

@@ -18,6 +18,7 @@ mod heartbeat;
 mod hostile;
 mod isolation;
 mod length;
+mod liveness;
 mod managers;
 mod mcp;
 mod models;

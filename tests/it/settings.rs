@@ -80,3 +80,54 @@ fn t29_a_child_that_was_given_up_tries_what_was_mended() {
     reload(&world, "configuration_read", 1);
     eventually(secs(20), "the agent is there", || (world.process("agent")["state"] == "ready").then_some(()));
 }
+
+#[test]
+fn new_settings_wait_for_the_end_of_the_turn_under_way() {
+    let model = Model::start(|_, number| match number {
+        0 => Answer::SaysSlowly { text: "one two three four five six".into(), pause: secs(1) / 4 },
+        _ => Answer::Says("and another".into()),
+    });
+    let world = World::configured(&model.config());
+    world.up_and_born();
+    let (mut chat, mut other) = (world.chat(), world.chat());
+    let (session, another) = (chat.new_session(), other.new_session());
+    let agent = world.pid("agent");
+    let prompt = chat.begin(&session, "count");
+    chat.update("agent_message_chunk");
+    set(&world, &format!("person = \"anna\"\n{}", model.config()));
+    reload(&world, "child_draining", 1);
+    // what is said meanwhile is answered by the next life, and nobody is told of an error
+    let waiting = other.begin(&another, "and you?");
+    let reply = chat.finish(prompt);
+    assert_eq!(reply.outcome.as_ref().unwrap()["stopReason"], "end_turn", "{reply:?}");
+    assert_eq!((reply.text.as_str(), reply.notes.as_str()), ("one two three four five six", ""), "{reply:?}");
+    let reply = other.finish(waiting);
+    assert_eq!((reply.text.as_str(), reply.notes.as_str()), ("and another", ""), "{reply:?}");
+    world.back("agent", agent);
+    let events = world.lisa(&["events", "--json"]).json_lines();
+    let renewing = events.iter().find(|event| event["type"] == "child_renewing").unwrap();
+    assert!(renewing.get("turns_cut").is_none(), "{renewing}");
+}
+
+#[test]
+fn a_turn_that_outlasts_the_patience_is_interrupted_in_plain_sight_and_taken_up_again() {
+    let model = Model::start(|_, number| match number {
+        0 => Answer::HangsAfter("well ".into()),
+        _ => Answer::Says("here I am".into()),
+    });
+    let config =
+        format!("{}\n[supervisor]\ndrain_max = \"500ms\"\n", model.config().replace("\"2s\"", "\"5m\""));
+    let world = World::configured(&config);
+    world.up_and_born();
+    let mut chat = world.chat();
+    let session = chat.new_session();
+    let prompt = chat.begin(&session, "count");
+    chat.update("agent_message_chunk");
+    set(&world, &format!("person = \"anna\"\n{config}"));
+    hang_up(world.pid("supervisor"));
+    let reply = chat.finish(prompt);
+    assert!(reply.text.ends_with("here I am"), "{reply:?}");
+    assert!(reply.notes.contains("restarted in the middle"), "{reply:?}");
+    let shown = |words: &str| reply.updates.iter().any(|update| update["title"].to_string().contains(words));
+    assert!(shown("after the turns under way") && shown("is interrupted") && shown("is back"), "{reply:?}");
+}

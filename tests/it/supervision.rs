@@ -60,6 +60,33 @@ fn a_child_that_is_never_ready_is_said_to_be_so() {
 }
 
 #[test]
+fn b10_a_child_that_is_never_ready_is_parked_however_long_each_start_takes() {
+    let config = "[supervisor]\nready_max = \"400ms\"\ndeaths_max = 2\ndeaths_window = \"500ms\"\n";
+    let world = World::configured(config);
+    world.misbehave("lisa-heartbeat", "never-ready");
+    assert_eq!(world.lisa(&["up", "--detach"]).code, 1);
+    let why = world.process("heartbeat")["why"].to_string();
+    assert!(why.contains("started 3 times and never ready"), "{why}");
+}
+
+#[test]
+fn b10_a_parked_child_is_tried_again_and_it_is_said_when() {
+    let config = "[supervisor]\ndeaths_max = 1\nretry_first = \"3s\"\n";
+    let world = World::configured(config);
+    world.misbehave("lisa-heartbeat", "crash-after 5");
+    world.lisa(&["up", "--detach"]);
+    let parked = || world.process("heartbeat")["state"] == "parked";
+    eventually(secs(20), "the child is parked", || parked().then_some(()));
+    let status = world.lisa(&["status"]).ok();
+    assert!(status.contains("it is tried again in"), "{status}");
+    let events = world.lisa(&["events"]).ok();
+    assert!(events.contains("heartbeat is parked (tried again in 3s)"), "{events}");
+    // mended: `run` says that it is ready
+    std::fs::write(world.bin().join("misbehave.txt"), "run true").unwrap();
+    eventually(secs(20), "it serves", || (world.process("heartbeat")["state"] == "ready").then_some(()));
+}
+
+#[test]
 fn b12_a_wish_to_end_is_heard_at_any_moment_of_the_start() {
     for pause in [0, 1, 3, 10, 30, 100] {
         let world = World::new();

@@ -64,6 +64,15 @@ pub enum Request {
     Status,
     /// A question about which model thinks: answered by [`Reply::Model`], and taken from the supervisor alone.
     Model(model::Request),
+    /// Come to rest at the boundary of a turn: those under way go on to their end, new ones wait. Answered by
+    /// [`Reply::Drained`] when none is under way, or when the patience is at its end. From the supervisor alone; asked
+    /// again, it waits again. The hold lapses by itself half a minute after the patience.
+    Drain {
+        /// How long turns may still take.
+        patience: SignedDuration,
+    },
+    /// Begin turns again: it is to live on after all. Answered by [`Reply::Drained`].
+    Resume,
 }
 
 /// An answer of the agent.
@@ -92,6 +101,11 @@ pub enum Reply {
     Status(Status),
     /// The answer to a question about the model.
     Model(model::Reply),
+    /// How many turns are under way now.
+    Drained {
+        /// Nought where it is at rest.
+        under_way: u32,
+    },
     /// Not done, and why.
     Refused {
         /// The sentence.
@@ -253,6 +267,16 @@ mod tests {
             },
             "pursue",
             json!({"run": "t", "task": "desire:x", "prompt": "p", "tools": ["soul_read"], "turn_max": "PT10M"}),
+        );
+        check(
+            Request::Drain { patience: SignedDuration::from_secs(30) },
+            "drain",
+            json!({"patience": "PT30S"}),
+        );
+        check(Request::Resume, "resume", Value::Null);
+        assert_eq!(
+            serde_json::to_value(Reply::Drained { under_way: 2 }).unwrap(),
+            json!({"drained": {"under_way": 2}})
         );
         check(Request::Model(model::Request::List), "model", json!({"method": "list"}));
         assert_eq!(

@@ -11,7 +11,7 @@
 //! | [`REFLECT`] | `{sessionId}` | the answer of a prompt; what came of it is said in the session |
 //! | [`STOP`] | none | `null`, and then the supervisor stops in order |
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -76,7 +76,7 @@ pub struct Process {
     pub name: String,
     /// Its pid; nothing while it is not running.
     pub pid: Option<u32>,
-    /// `starting`, `ready`, `waiting` (for its restart), `stopping`, `stopped`, `parked`.
+    /// `starting`, `ready`, `draining` (it ends its turns, then gives way), `waiting` (for its restart), `stopping`, `stopped`, `parked`.
     pub state: String,
     /// The build it runs.
     pub build: String,
@@ -86,6 +86,9 @@ pub struct Process {
     pub rss_bytes: Option<u64>,
     /// Why it is not ready, where it is not.
     pub why: Option<String>,
+    /// In how long a parked one is tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_in: Option<SignedDuration>,
 }
 
 /// The self, in short.
@@ -188,11 +191,15 @@ pub mod kind {
     pub const CHILD_READY: &str = "child_ready";
     /// It died without having been asked to: `process`, `pid`, `life`, `how`, `restart_in_ms` where it will be restarted.
     pub const CHILD_DIED: &str = "child_died";
-    /// It was asked to give way to a life with new settings: `process`, `pid`, `life`.
+    /// It is to give way to a life with new settings, and ends its turns first: `process`, `pid`, `life`, `patience_ms`.
+    pub const CHILD_DRAINING: &str = "child_draining";
+    /// It was asked to give way to a life with new settings: `process`, `pid`, `life`, `turns_cut` where some were under way.
     pub const CHILD_RENEWING: &str = "child_renewing";
     /// It ended as asked: `process`, `pid`, `life`, `how`.
     pub const CHILD_STOPPED: &str = "child_stopped";
-    /// It will not be restarted: `process`, `why`.
+    /// It serves no more and does not answer, and is ended: `process`, `pid`, `life`, `silent_ms`.
+    pub const CHILD_HUNG: &str = "child_hung";
+    /// It was given up, and is tried again later: `process`, `why`, `retry_in_ms`.
     pub const CHILD_PARKED: &str = "child_parked";
     /// The self changed: `commit`, `op`, `paths`, `caller`, `origin`.
     pub const SOUL_CHANGED: &str = "soul_changed";
@@ -234,6 +241,7 @@ mod tests {
             restarts: 0,
             rss_bytes: Some(1),
             why: None,
+            retry_in: None,
         };
         assert_eq!(
             serde_json::to_value(&process).unwrap(),

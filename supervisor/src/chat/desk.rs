@@ -176,6 +176,7 @@ impl Desk {
                     | agent::Reply::Replayed { .. }
                     | agent::Reply::Pursued(_)
                     | agent::Reply::Decided { .. }
+                    | agent::Reply::Drained { .. }
                     | agent::Reply::Status(_) => Err(internal("the agent answered another question")),
                 }
             }
@@ -192,7 +193,7 @@ impl Desk {
     async fn status(&self) -> Result<Value, RpcError> {
         let clients =
             call_t!(self.hub, |answer| HubMsg::Count { answer }, ACTOR_PATIENCE_MS).map_err(internal)?;
-        let status = self.board.borrow().status(clients, resident_bytes);
+        let status = self.board.borrow().status(clients, std::time::Instant::now(), resident_bytes);
         to_value(&status)
     }
 
@@ -289,7 +290,8 @@ impl Desk {
                     agent::Reply::Pursued(_)
                     | agent::Reply::Status(_)
                     | agent::Reply::Model(_)
-                    | agent::Reply::Decided { .. },
+                    | agent::Reply::Decided { .. }
+                    | agent::Reply::Drained { .. },
                 ) => Err(RpcError::new(code::INTERNAL, "the agent answered another question")),
                 Err(why) => match &relay {
                     Relay::Prompt { session } => Ok(self.interrupt(session, &request_id, &why).await),

@@ -277,11 +277,14 @@ impl HubState {
         }
         match sight(event) {
             Sight::Begins(restart, item) => {
+                let attached = self.clients.values().flat_map(|client| &client.sessions);
                 let sessions: BTreeSet<_> =
-                    self.prompts.values().map(|prompt| prompt.session.clone()).collect();
+                    self.prompts.values().map(|prompt| &prompt.session).chain(attached).cloned().collect();
                 for session in sessions {
-                    self.show(&session, &item);
-                    self.restarts.insert((restart.clone(), session));
+                    let key = (restart.clone(), session);
+                    let item = if self.restarts.contains(&key) { &restart.go_on(&item) } else { &*item };
+                    self.show(&key.1, item);
+                    self.restarts.insert(key);
                 }
             }
             Sight::Ends { process, status, title } => {
@@ -388,6 +391,34 @@ mod tests {
         };
         assert_eq!(params(anna.try_recv().unwrap()), chunk);
         assert_eq!(params(ben.try_recv().unwrap())["update"]["_meta"]["lisa"]["elsewhere"], true);
+    }
+
+    #[test]
+    fn a_restart_is_an_item_in_every_session_that_somebody_is_attached_to() {
+        let mut hub = HubState::default();
+        let (mut anna, _) = join(&mut hub, 1, 8);
+        let (mut ben, _) = join(&mut hub, 2, 8);
+        hub.attach(1, "s".into());
+        let event = |kind: &str| Event {
+            epoch: 1,
+            seq: 1,
+            time: jiff::Timestamp::UNIX_EPOCH,
+            kind: kind.to_owned(),
+            fields: fields([("process", json!("agent")), ("life", json!(1)), ("how", json!("signal 9"))]),
+        };
+        hub.event(&event(kind::CHILD_DIED));
+        hub.event(&event(kind::CHILD_RENEWING));
+        hub.event(&event(kind::CHILD_READY));
+        let mut shown = Vec::new();
+        while let Ok(Message::Notification(note)) = anna.try_recv() {
+            let update = &note.params["update"];
+            shown.push(format!("{} {}", update["sessionUpdate"], update["status"]).replace('"', ""));
+        }
+        assert_eq!(
+            shown,
+            ["tool_call in_progress", "tool_call_update in_progress", "tool_call_update completed"]
+        );
+        assert!(ben.try_recv().is_err(), "nothing is shown to one who is in no session");
     }
 
     #[test]

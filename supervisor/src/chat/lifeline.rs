@@ -1,7 +1,7 @@
 //! How a restart looks in a session: an ordinary tool call of the protocol, so that every client shows it.
 //!
-//! Only sessions with a turn under way are told, since a client of version 1 expects updates only then; who wants all
-//! of it follows the events. `_meta.lisa.lifecycle` marks the item for clients that hear both.
+//! Every session that somebody is attached to is told, and every one with a turn under way: a person who sees her silent
+//! is to see why. `_meta.lisa.lifecycle` marks the item for clients that follow the events as well.
 
 use ipc::{
     acp,
@@ -17,7 +17,7 @@ pub(crate) struct Restart {
     id: String,
 }
 
-/// What an event means for the sessions that have a turn under way.
+/// What an event means for the sessions that are open.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Sight {
     /// A process died: show this item.
@@ -32,13 +32,22 @@ pub(crate) enum Sight {
 pub(crate) fn sight(event: &Event) -> Sight {
     let process = event.text("process").to_owned();
     match event.kind.as_str() {
-        kind::CHILD_DIED | kind::CHILD_RENEWING => {
+        kind::CHILD_DIED | kind::CHILD_DRAINING | kind::CHILD_RENEWING => {
             let life = event.number("life").unwrap_or_default();
             let id = format!("restart-{process}-{}-{life}", event.epoch);
-            let title = if event.kind == kind::CHILD_DIED {
-                format!("the {process} died ({}); restarting it", event.text("how"))
-            } else {
-                format!("the {process} is started again with new settings")
+            let title = match (event.kind.as_str(), event.number("turns_cut")) {
+                (kind::CHILD_DIED, _) => {
+                    format!("the {process} died ({}); restarting it", event.text("how"))
+                }
+                (kind::CHILD_DRAINING, _) => {
+                    format!(
+                        "the {process} is to be started again with new settings, after the turns under way"
+                    )
+                }
+                (_, None) => format!("the {process} is started again with new settings"),
+                (_, Some(_)) => format!(
+                    "the {process} is started again with new settings; what was under way is interrupted, and taken up again"
+                ),
             };
             let call = acp::ToolCall::new(id.clone(), title)
                 .kind(acp::ToolKind::Other)
@@ -51,7 +60,7 @@ pub(crate) fn sight(event: &Event) -> Sight {
             Sight::Ends { process, status: acp::ToolCallStatus::Completed, title }
         }
         kind::CHILD_PARKED => {
-            let title = format!("the {process} will not be restarted: {}", event.text("why"));
+            let title = format!("the {process} was given up for now: {}", event.text("why"));
             Sight::Ends { process, status: acp::ToolCallStatus::Failed, title }
         }
         _ => Sight::Nothing,
@@ -59,6 +68,12 @@ pub(crate) fn sight(event: &Event) -> Sight {
 }
 
 impl Restart {
+    /// How an item that is shown already goes on.
+    pub(crate) fn go_on(&self, item: &acp::SessionUpdate) -> acp::SessionUpdate {
+        let title = if let acp::SessionUpdate::ToolCall(call) = item { call.title.as_str() } else { "" };
+        self.end(acp::ToolCallStatus::InProgress, title)
+    }
+
     /// How the item ends.
     pub(crate) fn end(&self, status: acp::ToolCallStatus, title: &str) -> acp::SessionUpdate {
         let fields = acp::ToolCallUpdateFields::new().status(status).title(title.to_owned());
@@ -118,6 +133,17 @@ mod tests {
             panic!("so are new settings")
         };
         assert_eq!(renewed, restart);
+        let Sight::Begins(draining, item) = sight(&event(kind::CHILD_DRAINING)) else {
+            panic!("so is the wait for the turn's end")
+        };
+        assert_eq!(draining, restart, "one item from the wait to the return");
+        let goes_on = update("s", &draining.go_on(&item));
+        assert_eq!(goes_on["update"]["sessionUpdate"], "tool_call_update");
+        assert!(goes_on["update"]["title"].as_str().unwrap().contains("after the turns"), "{goes_on}");
+        let mut cut = event(kind::CHILD_RENEWING);
+        cut.fields.insert("turns_cut".into(), json!(1));
+        let Sight::Begins(_, item) = sight(&cut) else { panic!("so is a cut") };
+        assert!(update("s", &item)["update"]["title"].as_str().unwrap().contains("interrupted"));
         assert_eq!(sight(&event(kind::SOUL_CHANGED)), Sight::Nothing);
     }
 
