@@ -84,6 +84,16 @@ Examples:
   lisa wishlist
   lisa wishlist --json | jq '.journal[].text'")]
     Wishlist,
+    /// What a dream would make of what she noticed; with --apply she dreams
+    Dream(Dream),
+    /// What she noticed again and again, and what is near
+    #[command(after_long_help = "\
+Examples:
+  lisa candidates
+  lisa candidates --json | jq '.qualifying[].key'")]
+    Candidates,
+    /// Her notes, all of them or those that have these words
+    Memory(Memory),
     /// Rate her last reply, or the one that is named
     Rate(Rate),
     /// Which model thinks and why; try another, choose another
@@ -192,6 +202,34 @@ pub(crate) struct Objections {
     /// Only those nobody was told of yet
     #[arg(long)]
     pub(crate) open: bool,
+}
+
+/// Whether to dream.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  lisa dream               what would be merged now, and why
+  lisa dream --apply       she dreams now, in time of her own; `lisa soul show dreams` is the record")]
+pub(crate) struct Dream {
+    /// Let her dream now, instead of at night (`[dreams] at` in config.toml)
+    #[arg(long, alias = "now")]
+    pub(crate) apply: bool,
+}
+
+/// Which notes.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  lisa memory                     the newest
+  lisa memory cello on thursdays  those that have these words, the best first
+
+Looking at a note is no need of hers: it gains the note no hit.")]
+pub(crate) struct Memory {
+    /// What to look for; all notes without
+    pub(crate) query: Vec<String>,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) limit: u32,
 }
 
 /// What a reply was like.

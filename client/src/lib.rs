@@ -11,6 +11,7 @@
 //!  deeds       why, roll-back and check: what a person does to the self
 //!  edit        a document in a person's words        (the only place that runs a person's program)
 //!  objections · wishlist · rate                       what she says no to, wishes for, and how she is liked
+//!  settled     candidates, dreams, notes               (what she keeps of her days)
 //!  service     what a process manager reads           (one file, and no manager called)
 //!  output      data to stdout, words about it to stderr
 //! ```
@@ -35,6 +36,7 @@ mod portrait;
 mod rate;
 mod service;
 mod sessions;
+mod settled;
 mod since;
 mod soul;
 mod status;
@@ -97,6 +99,9 @@ async fn answer(home: &Home, json: bool, command: Command) -> Result<(), Fault> 
         Command::Heartbeat(asked) => heartbeat::heartbeat(home, json, asked.command).await,
         Command::Objections(asked) => objections::objections(home, json, &asked, &TimeZone::system()).await,
         Command::Wishlist => wishlist::wishlist(home, json).await,
+        Command::Candidates => settled::candidates(home, json).await,
+        Command::Dream(asked) => settled::dream(home, json, &asked).await,
+        Command::Memory(asked) => settled::memory(home, json, &asked, &TimeZone::system()).await,
         Command::Model(asked) => model::model(home, json, asked.command).await,
         Command::Service(asked) => service::service(home, json, asked.command),
         Command::Rate(asked) => rate::rate(home, json, asked).await,

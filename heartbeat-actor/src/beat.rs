@@ -18,6 +18,7 @@ use tracing::warn;
 use crate::{
     due::{self, task_of},
     prompt::pursuit,
+    task::Task,
 };
 
 /// The tools she has in her own time: an allow-list, never "all but".
@@ -39,7 +40,7 @@ const TOOLS: [&str; 13] = [
 /// How the agent's runtime begins what it adds to her words.
 const ADDED: &str = "[lisa] ";
 /// How long the soul may take for one step.
-const PATIENCE: Duration = Duration::from_secs(15);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 /// How much longer than the turn itself its answer may take.
 const GRACE: Duration = Duration::from_mins(1);
 
@@ -76,43 +77,50 @@ impl Reach {
         }
     }
 
-    /// Pursues a desire; the run was claimed before.
-    pub(crate) async fn pursue(&self, run: &RequestId, desire: &Desire, now: &ZonedDateTime) -> Beat {
-        match self.try_pursue(run, desire, now).await {
+    /// Does what a run is for; it was claimed before.
+    pub(crate) async fn run(&self, run: &RequestId, task: &Task, now: &ZonedDateTime) -> Beat {
+        let done = match task {
+            Task::Desire(desire) => self.pursue(run, desire, now).await,
+            Task::Dream => self.dream(run, now).await,
+        };
+        match done {
             Ok(beat) => beat,
             Err(why) => Beat { outcome: Outcome::Failed, session: None, note: why },
         }
     }
 
-    async fn try_pursue(
-        &self,
-        run: &RequestId,
-        desire: &Desire,
-        now: &ZonedDateTime,
-    ) -> Result<Beat, String> {
+    async fn pursue(&self, run: &RequestId, desire: &Desire, now: &ZonedDateTime) -> Result<Beat, String> {
         let task = task_of(&desire.slug);
-        let token = self.open_run(&task).await?;
-        let request = agent::Request::Pursue {
-            run: token.clone(),
-            task,
-            prompt: pursuit(desire, now),
-            tools: TOOLS.map(str::to_owned).to_vec(),
-            turn_max: self.turn_max,
-        };
-        // asked of one life only: a run that died half-way is a run that failed, not one to do again from the start
-        let patience = Patience { deadline: self.turn_max.unsigned_abs() + GRACE, attempts_max: 1 };
-        let pursued = match self.agent.ask_as(run.clone(), &request, patience).await {
-            Ok(agent::Reply::Pursued(pursued)) => pursued,
-            Ok(agent::Reply::Refused { reason }) => return Err(reason),
-            Ok(_) => return Err("the agent answered another question".to_owned()),
-            Err(AskError::Lost { .. }) => return Err("the agent died in the middle of it".to_owned()),
-            Err(error) => return Err(error.to_string()),
-        };
+        let token = self.open_run(RunKind::Heartbeat, &task).await?;
+        let pursued = self.think(run, &token, task, pursuit(desire, now), &TOOLS).await?;
         Ok(self.conclude(desire, &token, pursued).await)
     }
 
-    async fn open_run(&self, task: &str) -> Result<RunToken, String> {
-        let open = soul::Request::OpenRun { kind: RunKind::Heartbeat, task: task.to_owned() };
+    /// Has the agent spend one turn on a task, with these tools and no others.
+    pub(crate) async fn think(
+        &self,
+        run: &RequestId,
+        token: &RunToken,
+        task: String,
+        prompt: String,
+        tools: &[&str],
+    ) -> Result<Pursued, String> {
+        let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
+        let request =
+            agent::Request::Pursue { run: token.clone(), task, prompt, tools, turn_max: self.turn_max };
+        // asked of one life only: a run that died half-way is a run that failed, not one to do again from the start
+        let patience = Patience { deadline: self.turn_max.unsigned_abs() + GRACE, attempts_max: 1 };
+        match self.agent.ask_as(run.clone(), &request, patience).await {
+            Ok(agent::Reply::Pursued(pursued)) => Ok(pursued),
+            Ok(agent::Reply::Refused { reason }) => Err(reason),
+            Ok(_) => Err("the agent answered another question".to_owned()),
+            Err(AskError::Lost { .. }) => Err("the agent died in the middle of it".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    pub(crate) async fn open_run(&self, kind: RunKind, task: &str) -> Result<RunToken, String> {
+        let open = soul::Request::OpenRun { kind, task: task.to_owned() };
         match self.soul.ask(&open, PATIENCE).await {
             Ok(soul::Reply::RunOpened { run }) => Ok(run),
             Ok(soul::Reply::Refused { reason }) => Err(reason),
@@ -173,7 +181,7 @@ impl Reach {
 }
 
 /// What she said, as a note; what the runtime added about an objection of hers is never cut off with the rest.
-fn told(text: &str) -> String {
+pub(crate) fn told(text: &str) -> String {
     match text.split_once(ADDED) {
         Some((hers, _)) => with_objection(one_line(hers, 300), text),
         None => one_line(text, 300),
@@ -181,7 +189,7 @@ fn told(text: &str) -> String {
 }
 
 /// A note, with what the runtime added about an objection of hers, where it did.
-fn with_objection(note: String, text: &str) -> String {
+pub(crate) fn with_objection(note: String, text: &str) -> String {
     match text.split_once(ADDED) {
         Some((_, objection)) => {
             format!("{note} {}", one_line(&format!("{ADDED}{objection}"), 1000)).trim().to_owned()

@@ -5,13 +5,17 @@
 //! ```
 //!
 //! It promises: an occurrence runs at most once, whatever dies in it; a restart neither brings a run nearer nor puts it
-//! off; off means off; a run without an entry of hers leaves one that says so. Schedules of other kinds are not here yet.
+//! off; off means off; a run without an entry of hers leaves one that says so. At night it lets her dream, where something
+//! qualifies. Chores, the examen and reviews are not here yet.
 
 mod beat;
+mod dreaming;
 mod due;
 mod ledger;
+mod night;
 mod prompt;
 mod pulse;
+mod task;
 
 use std::sync::Arc;
 
@@ -49,6 +53,7 @@ pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
         reach: Reach { soul, agent, turn_max: settings.turn_max },
         on: settings.is_on(),
         rest: settings.interval,
+        night: brief.config.dreams.night().filter(|_| settings.is_on()),
         zone: brief.config.zone(),
         clock: Timestamp::now,
     };

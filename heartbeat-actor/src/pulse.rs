@@ -14,14 +14,16 @@ use ipc::{
     },
     id::RequestId,
 };
-use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp, civil::Time, tz::TimeZone};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tracing::{info, warn};
 
 use crate::{
     beat::{Beat, Reach},
     due,
-    ledger::{Book, LedgerError, Line},
+    ledger::{Book, Ledger, LedgerError, Line},
+    night,
+    task::Task,
 };
 
 /// How often it is looked whether something is due; also how late a clock step is noticed (B29).
@@ -69,6 +71,8 @@ pub(crate) struct Pulse {
     pub(crate) reach: Reach,
     pub(crate) on: bool,
     pub(crate) rest: SignedDuration,
+    /// At what time of day she dreams by herself, where she does.
+    pub(crate) night: Option<Time>,
     pub(crate) zone: TimeZone,
     pub(crate) clock: fn() -> Timestamp,
 }
@@ -86,7 +90,7 @@ pub(crate) struct PulseState {
 /// A run that is to be, or is.
 #[derive(Debug)]
 struct Wanted {
-    desire: Desire,
+    task: Task,
     asked: Option<Asked>,
 }
 
@@ -159,11 +163,21 @@ impl Pulse {
                 keep(state.book.write(Line::Seen { task, at: now }));
             }
         }
-        if let Some(desire) = due::due(&desires, &state.book.ledger, self.rest, now) {
-            state.queue.push_back(Wanted { desire: desire.clone(), asked: None });
+        if self.night.is_some() && state.book.ledger.anchor(night::TASK).is_none() {
+            keep(state.book.write(Line::Seen { task: night::TASK.to_owned(), at: now }));
+        }
+        if let Some(task) = self.due(&state.book.ledger, &desires, now) {
+            state.queue.push_back(Wanted { task, asked: None });
         }
         state.desires = desires;
         self.next(myself, state);
+    }
+
+    /// What is to run by itself now: a desire, or, where none waits, the dream of the night.
+    fn due(&self, ledger: &Ledger, desires: &[Desire], now: Timestamp) -> Option<Task> {
+        let here = now.to_zoned_datetime(self.zone.clone());
+        let dreams = || self.night.is_some_and(|at| night::is_due(ledger.anchor(night::TASK), at, &here));
+        Task::due(desires, ledger, self.rest, now).or_else(|| dreams().then_some(Task::Dream))
     }
 
     fn ask(&self, myself: &ActorRef<PulseMsg>, state: &mut PulseState, asked: Asked) {
@@ -198,17 +212,17 @@ impl Pulse {
             Ok(desires) => desires,
             Err(reason) => return asked.answer(&Reply::Refused { reason }),
         };
-        let desire = match &asked.task {
-            Some(task) => match due::asked_for(&desires, task) {
-                Ok(desire) => desire.clone(),
+        let task = match &asked.task {
+            Some(name) => match Task::named(name, &desires) {
+                Ok(task) => task,
                 Err(reason) => return asked.answer(&Reply::Refused { reason }),
             },
-            None => match due::due(&desires, &state.book.ledger, self.rest, (self.clock)()) {
-                Some(desire) => desire.clone(),
+            None => match self.due(&state.book.ledger, &desires, (self.clock)()) {
+                Some(task) => task,
                 None => return asked.answer(&Reply::Ran { runs: Vec::new() }),
             },
         };
-        state.queue.push_back(Wanted { desire, asked: Some(asked) });
+        state.queue.push_back(Wanted { task, asked: Some(asked) });
         self.next(myself, state);
     }
 
@@ -220,7 +234,7 @@ impl Pulse {
             let now = (self.clock)();
             let claim = Line::Claimed {
                 run: run.to_string(),
-                task: due::task_of(&wanted.desire.slug),
+                task: wanted.task.name(),
                 request: wanted.asked.as_ref().map(|asked| asked.request.to_string()),
                 at: now,
             };
@@ -232,12 +246,12 @@ impl Pulse {
                 }
                 continue;
             }
-            info!(run = %run, desire = wanted.desire.slug, "a run begins");
-            let (reach, told, desire) = (self.reach.clone(), myself.clone(), wanted.desire.clone());
+            info!(run = %run, task = wanted.task.name(), "a run begins");
+            let (reach, told, task) = (self.reach.clone(), myself.clone(), wanted.task.clone());
             let here = now.to_zoned_datetime(self.zone.clone());
             state.running = Some(wanted);
             tokio::spawn(async move {
-                let beat = reach.pursue(&run, &desire, &here).await;
+                let beat = reach.run(&run, &task, &here).await;
                 let _ = told.cast(PulseMsg::Over { run, beat });
             });
         }
@@ -247,7 +261,7 @@ impl Pulse {
         info!(run = %run, outcome = ?beat.outcome, note = beat.note, "a run is over");
         let now = (self.clock)();
         let Some(wanted) = state.running.take() else { return };
-        let task = due::task_of(&wanted.desire.slug);
+        let task = wanted.task.name();
         let started = state.book.ledger.anchor(&task).unwrap_or(now);
         let report = RunReport {
             run: run.to_string(),
@@ -274,7 +288,9 @@ impl Pulse {
 
     fn status(&self, state: &PulseState, answer: RpcReplyPort<Reply>) {
         let off = "the heartbeat is turned off in config.toml (`[heartbeat]`)";
-        let next = due::next(&state.desires, &state.book.ledger, self.rest);
+        let here = (self.clock)().to_zoned_datetime(self.zone.clone());
+        let dream = self.night.and_then(|at| night::next(state.book.ledger.anchor(night::TASK), at, &here));
+        let next = due::next(&state.desires, &state.book.ledger, self.rest).into_iter().chain(dream).min();
         let status = Status {
             on: self.on,
             off_because: (!self.on).then(|| off.to_owned()),

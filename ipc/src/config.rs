@@ -166,6 +166,8 @@ impl Default for Gates {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dreams {
+    /// When she dreams by herself, on the clock of her zone: `"04:00"`; `"never"` leaves it to whoever asks.
+    pub at: String,
     /// How many entries there must be about the same.
     pub observations_min: u32,
     /// On how many days.
@@ -178,18 +180,28 @@ pub struct Dreams {
 
 impl Default for Dreams {
     fn default() -> Self {
-        Self { observations_min: 3, days_min: 2, days_back: 90, lines_max: 5 }
+        Self { at: "04:00".to_owned(), observations_min: 3, days_min: 2, days_back: 90, lines_max: 5 }
     }
 }
 
 impl Dreams {
+    /// What stands for no time at all.
+    pub const NEVER: &str = "never";
     /// The most days that are looked back: each is a file to read.
     pub const DAYS_BACK_MAX: u32 = 366;
     /// The most lines one dream may merge, for each of which it must be said why.
     pub const LINES_MAX: u32 = 20;
 
+    /// The time of day at which she dreams by herself; nothing where she does not.
+    pub fn night(&self) -> Option<jiff::civil::Time> {
+        jiff::civil::Time::strptime("%H:%M", &self.at).ok()
+    }
+
     /// What cannot be meant: the key below `[dreams]`, and why.
     fn mistake(&self) -> Option<(&'static str, String)> {
+        if self.at != Self::NEVER && self.night().is_none() {
+            return Some(("at", "it is a time of day, as in `04:00`, or `never`".to_owned()));
+        }
         if self.observations_min == 0 || self.days_min == 0 {
             let key = if self.observations_min == 0 { "observations_min" } else { "days_min" };
             return Some((key, "it must be at least 1, or everything would qualify".to_owned()));
@@ -607,6 +619,14 @@ mod tests {
     }
 
     #[test]
+    fn she_dreams_at_night_unless_she_is_told_not_to() {
+        let night = |text: &str| parse(text).unwrap().dreams.night().map(|at| at.to_string());
+        assert_eq!(night("").as_deref(), Some("04:00:00"));
+        assert_eq!(night("[dreams]\nat = \"23:30\"").as_deref(), Some("23:30:00"));
+        assert_eq!(night("[dreams]\nat = \"never\""), None);
+    }
+
+    #[test]
     fn a_mistake_is_named_with_file_and_key() {
         let check = |text: &str, named: &str| {
             let said = crate::exit::chain(&parse(text).unwrap_err());
@@ -624,6 +644,8 @@ mod tests {
         check("[dreams]\ndays_min = 9\ndays_back = 8", "dreams.days_back");
         check("[dreams]\ndays_back = 9999", "dreams.days_back");
         check("[dreams]\nlines_max = 0", "dreams.lines_max");
+        check("[dreams]\nat = \"25:00\"", "dreams.at");
+        check("[dreams]\nat = \"\"", "dreams.at");
         check("[model]\nmax_tokens = 0", "model.max_tokens");
         check("[model]\nkey_variable = \"sk-1234\"", "model.key_variable");
         check("[model]\nprovider = \"openai\"\nthinking = 4096", "model.thinking");

@@ -18,6 +18,9 @@ use crate::{document::Document, dreams::Dreamt, topic::Topic};
 /// How much of an entry is quoted where it is named as evidence, in characters.
 const QUOTE_CHARS_MAX: usize = 80;
 
+/// What a group lacks that qualifies.
+pub(crate) const NOTHING: &str = "nothing";
+
 /// What begins entries that the runtime words or asks for, in her journal or in the original's.
 const SYSTEM: [&str; 10] = [
     "[objection]",
@@ -155,7 +158,7 @@ impl Group {
     /// What is missing, in words.
     pub(crate) fn lacks(&self, numbers: &Dreams) -> String {
         match self.missing(numbers) {
-            (0, 0) => "nothing".to_owned(),
+            (0, 0) => NOTHING.to_owned(),
             (more, 0) => many(more, "observation"),
             (0, days) => format!("an observation on {}", many(days, "other day")),
             (more, days) => {

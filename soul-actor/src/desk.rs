@@ -168,6 +168,8 @@ impl Desk {
             Request::Edit(edit) => self.edit(Grant::of_person(caller.role, edit.human), id, &edit, now),
             Request::Rate(rate) => self.rate(Grant::of_person(caller.role, rate.human), id, &rate, now),
             Request::Objections { limit, open } => self.objections(limit, open),
+            Request::Candidates => self.candidates(now),
+            Request::Notes { query, limit } => self.notes(query.as_deref(), limit, now),
             Request::Surfaced(surfaced) => self.surfaced(grant(None), id, &surfaced, now),
             Request::Check { repair, human } => self.check(Grant::of_person(caller.role, human), repair, now),
         };

@@ -7,7 +7,7 @@
 use jiff::{ToSpan as _, civil::Date};
 use serde_json::{Value, json};
 
-use crate::stage::{Chat, Model, Reply, World, eventually, puppet, secs};
+use crate::stage::{Answer, Chat, Model, Reply, World, eventually, puppet, secs};
 
 /// The last zone in which a day begins, and the first.
 const LAST: &str = "Pacific/Pago_Pago";
@@ -200,4 +200,102 @@ fn a_person_sets_what_is_enough_and_a_gate_that_is_shut_stops_a_dream() {
     let sent = model.requests().last().unwrap().to_string();
     assert!(sent.contains("- I am dry."), "{sent}");
     world.soul_is_whole();
+}
+
+/// A model that dreams as it is told to, in her own time, and does what it is told otherwise.
+fn dreamer(request: &Value, number: usize) -> Answer {
+    let messages = request["messages"].as_array().unwrap();
+    let in_dream = messages.iter().any(|message| {
+        message["content"].as_str().is_some_and(|text| text.starts_with("[heartbeat] dream\n"))
+    });
+    match messages.iter().filter(|message| message["role"] == "tool").count() {
+        _ if !in_dream => puppet(request, number),
+        0 => Answer::Calls(vec![
+            // who she is is not for a dream, whatever the model calls; the grant has it refused too (`desk/matrix.rs`)
+            ("soul_patch", json!({"field": "identity", "content": "a moth", "why": "I dreamt it"})),
+            (
+                "soul_dream",
+                json!({"apply": true, "wording": {"voice:humour": "我说话很干。"}, "narrative": "我梦见了沙漠。"}),
+            ),
+        ]),
+        _ => Answer::Says("A line of my own was merged.".into()),
+    }
+}
+
+const ENOUGH: &str = "[dreams]\nobservations_min = 2\ndays_min = 1\n";
+
+#[test]
+fn she_dreams_in_her_own_time_under_the_grant_of_a_dream_and_nobody_is_woken_for_nothing() {
+    let model = Model::start(dreamer);
+    let world = World::configured(&format!("{}{ENOUGH}", model.config()));
+    world.up_and_born();
+    // nothing qualifies: no model is asked
+    let ran = world.lisa(&["dream", "--apply", "--json"]).json();
+    assert_eq!(
+        (&ran["runs"][0]["task"], &ran["runs"][0]["outcome"]),
+        (&json!("dream"), &json!("no_progress")),
+        "{ran}"
+    );
+    assert!(model.requests().is_empty(), "no model was woken");
+    let mut chat = world.chat();
+    let session = chat.new_session();
+    for entry in ["I am dry.", "I am drier."] {
+        done(&mut chat, &session, "soul_journal", &json!({"topic": "voice:humour", "entry": entry}));
+    }
+    done(&mut chat, &session, "soul_remember", &json!({"kind": "user", "note": "Ada plays the cello"}));
+    let before = world.git(&["rev-parse", "HEAD"]);
+
+    // a person looks, and that changes nothing
+    let found = world.lisa(&["candidates", "--json"]).json();
+    assert_eq!(
+        (&found["qualifying"][0]["key"], &found["qualifying"][0]["days"]),
+        (&json!("voice:humour"), &json!(1))
+    );
+    assert!(world.lisa(&["candidates"]).ok().contains("voice:humour: seen 2 times on 1 days"));
+    let preview = world.lisa(&["dream"]).ok();
+    assert!(preview.contains("1 line would be merged"), "{preview}");
+    let noted = world.lisa(&["memory", "cello", "--json"]).json();
+    assert_eq!(
+        (&noted["notes"][0]["about"], &noted["notes"][0]["hits"]),
+        (&json!("user"), &json!(0)),
+        "{noted}"
+    );
+    assert!(world.lisa(&["memory", "harp"]).ok().is_empty());
+    assert_eq!(world.git(&["rev-parse", "HEAD"]), before);
+
+    let ran = world.lisa(&["dream", "--apply", "--json"]).json();
+    assert_eq!(ran["runs"][0]["outcome"], "progressed", "{ran}");
+    assert_eq!(ran["runs"][0]["note"], "A line of my own was merged.", "{ran}");
+    assert_eq!(soul(&world), "- 我说话很干。\n");
+    let message = world.git(&["log", "-1", "--format=%B"]);
+    assert!(
+        message.starts_with("dream: soul.md via dream\n") && message.contains("\nOrigin: dream\n"),
+        "{message}"
+    );
+    assert!(!world.git(&["log", "--format=%s", "--", "identity.md"]).contains("via dream"), "she is no moth");
+    let told = model.requests().last().unwrap().to_string();
+    assert!(told.contains("there is no tool `soul_patch` here"), "only what is on the list: {told}");
+    world.soul_is_whole();
+}
+
+#[test]
+fn without_a_model_she_dreams_in_the_words_she_noticed_it_in_and_by_herself_at_night() {
+    let world = World::configured(ENOUGH);
+    world.up_and_born();
+    for entry in ["我说话很干", "我说话，很干！"] {
+        world.lisa(&["chat", &format!("写日记：{entry}")]).ok();
+    }
+    world.lisa(&["down"]).ok();
+    // the night of yesterday was missed: the task was first seen two days ago, and it has been four o'clock since
+    let ledger = world.home().join("heartbeat/ledger.jsonl");
+    let seen = json!({"type": "seen", "task": "dream", "at": "2020-01-01T00:00:00Z"});
+    std::fs::create_dir_all(ledger.parent().unwrap()).unwrap();
+    std::fs::write(&ledger, format!("{seen}\n")).unwrap();
+    world.up();
+    let log = || std::fs::read_to_string(&ledger).unwrap();
+    eventually(secs(60), "she has dreamt by herself", || log().contains("\"ended\"").then_some(()));
+    assert!(soul(&world).contains("我说话"), "{}\n{}", soul(&world), log());
+    assert_eq!(log().matches("\"claimed\"").count(), 1, "one night for all that were missed: {}", log());
+    let message = world.git(&["log", "-1", "--format=%B"]);
+    assert!(message.starts_with("dream: soul.md via dream\n"), "{message}");
 }

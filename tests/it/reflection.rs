@@ -76,6 +76,12 @@ fn r_a_session_that_is_closed_is_looked_back_on_in_a_session_of_its_own() {
         (&json!(2), &json!(1), &json!(false))
     );
 
+    let folder = |kind: &str| {
+        let found = world.sessions().into_iter().find(|lines| lines[0]["kind"] == kind).unwrap();
+        found[0]["cwd"].clone()
+    };
+    assert!(folder("chat").is_string(), "{}", folder("chat"));
+    assert_eq!(folder("reflect"), folder("chat"), "it works where the conversation did");
     // its writes are hers, in a reflection on that session
     let log = world.git(&["log", "-1", "--format=%s%n%b", "--", "values/patience.md"]);
     assert!(log.contains("via reflect") && log.contains("Origin: reflect"), "{log}");

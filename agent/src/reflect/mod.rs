@@ -178,8 +178,10 @@ async fn begin(
     let (catalog, model, now) = (mind.catalog.clone(), mind.models.name(), mind.here_and_now());
     // it is about somebody, whose page she should see
     let person = mind.person_in(&session.header).map(str::to_owned);
+    // and it was about something, whose instructions it had before it
+    let cwd = session.header.cwd.clone();
     let making =
-        tokio::task::spawn_blocking(move || catalog.create_with(person, Kind::Reflect, "", &model, &now));
+        tokio::task::spawn_blocking(move || catalog.create_with(person, Kind::Reflect, &cwd, &model, &now));
     let header = making.await.expect("making a session does not panic")?;
     let request = RequestId::fresh().as_str().to_owned();
     let begun = Begun { ts: mind.now(), reflection: header.id, request, from, up_to };

@@ -104,6 +104,16 @@ pub enum Request {
         /// Only those that were not shown to anybody yet.
         open: bool,
     },
+    /// What she noticed again and again in her journal, and what a dream would make of it now: answered by
+    /// [`Reply::Candidates`].
+    Candidates,
+    /// Her notes, looked at by somebody else, which gains them no hit: answered by [`Reply::Notes`].
+    Notes {
+        /// Only those that have these words, the best first; without, all of them, the newest first.
+        query: Option<String>,
+        /// At most so many; the soul has an upper bound of its own.
+        limit: u32,
+    },
     /// What became of an objection in the turn it was raised in; only the agent may say so, and only the first word
     /// counts. Answered by [`Reply::Objections`] with that one.
     Surfaced(Surfaced),
@@ -355,11 +365,85 @@ pub enum Reply {
         /// Newest first.
         objections: Vec<Objection>,
     },
+    /// To [`Request::Candidates`].
+    Candidates(Box<Candidates>),
+    /// To [`Request::Notes`].
+    Notes(Notes),
     /// Not done: which rule, in one sentence that can be acted on.
     Refused {
         /// The sentence.
         reason: String,
     },
+}
+
+/// What she noticed again and again. `lisa candidates --json` prints this.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidates {
+    /// What is enough for a dream, what there is most of first.
+    pub qualifying: Vec<Candidate>,
+    /// What lacks one observation, or days alone.
+    pub near: Vec<Candidate>,
+    /// How many lack more.
+    pub far: u32,
+    /// The files of her journal of which nobody can say who wrote which line; they do not count.
+    pub unsure: Vec<String>,
+    /// What a dream would make of it now, in words for whoever reads.
+    pub dream: String,
+}
+
+/// One thing she noticed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Its topic, or a name for its sentence.
+    pub key: String,
+    /// How often she wrote of it since it was last dreamt of.
+    pub observations: u32,
+    /// On how many days.
+    pub days: u32,
+    /// Whether it was dreamt of before.
+    pub again: bool,
+    /// What is missing, in words; nothing where it qualifies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<String>,
+    /// The newest entries that speak for it, oldest first: where each stands, and how it begins.
+    pub evidence: Vec<String>,
+}
+
+/// Her notes. `lisa memory --json` prints this.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notes {
+    /// How many there are in all.
+    pub all: u32,
+    /// In how many conversations a note must be recalled before it may go into `memory`.
+    pub hits_needed: u32,
+    /// Those that were asked for.
+    pub notes: Vec<Note>,
+}
+
+/// One note.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// Which: `2026-11-30#1`.
+    pub address: String,
+    /// What it is about: `self`, `user`, `talk`, `lesson`, `pref`.
+    pub about: String,
+    /// When she wrote it.
+    pub at: Timestamp,
+    /// What it says.
+    pub text: String,
+    /// Whether its words are somebody else's.
+    pub outside: bool,
+    /// In how many conversations it was recalled.
+    pub hits: u32,
+    /// Whether it is in `memory`.
+    pub kept: bool,
+}
+
+impl Notes {
+    /// Those that were needed often enough for `memory` and are not in it.
+    pub fn ready(&self) -> impl Iterator<Item = &Note> {
+        self.notes.iter().filter(|note| note.hits >= self.hits_needed && !note.kept && !note.outside)
+    }
 }
 
 /// What a roll-back does, or did.
@@ -761,6 +845,12 @@ mod tests {
         };
         check(Request::Status, "status", Value::Null);
         check(Request::Drives, "drives", Value::Null);
+        check(Request::Candidates, "candidates", Value::Null);
+        check(
+            Request::Notes { query: Some("海".into()), limit: 5 },
+            "notes",
+            json!({"query": "海", "limit": 5}),
+        );
         check(
             Request::Call(Call {
                 tool: "soul_patch".into(),
@@ -821,6 +911,37 @@ mod tests {
         assert_eq!(
             serde_json::to_value(Reply::Drives(vec![drive])).unwrap(),
             json!({"drives": [{"slug": "a", "strength": 0.5, "review_due": true}]})
+        );
+        let candidate = Candidate {
+            key: "identity:name".into(),
+            observations: 2,
+            days: 1,
+            again: false,
+            lacks: Some("1 observation".into()),
+            evidence: vec!["journal/2026-11-30.md#1 “Lisa”".into()],
+        };
+        assert_eq!(
+            serde_json::to_value(&candidate).unwrap(),
+            json!({"key": "identity:name", "observations": 2, "days": 1, "again": false, "lacks": "1 observation",
+                "evidence": ["journal/2026-11-30.md#1 “Lisa”"]})
+        );
+        let note = |hits, kept, outside| Note {
+            address: "2026-11-30#1".into(),
+            about: "user".into(),
+            at: "2026-11-30T12:00:00Z".parse().unwrap(),
+            text: "海".into(),
+            outside,
+            hits,
+            kept,
+        };
+        let notes =
+            vec![note(3, false, false), note(3, true, false), note(3, false, true), note(2, false, false)];
+        let notes = Notes { all: 4, hits_needed: 3, notes };
+        assert_eq!(notes.ready().count(), 1);
+        assert_eq!(
+            serde_json::to_value(&notes.notes[0]).unwrap(),
+            json!({"address": "2026-11-30#1", "about": "user", "at": "2026-11-30T12:00:00Z", "text": "海",
+                "outside": false, "hits": 3, "kept": false})
         );
         assert_eq!(
             serde_json::to_value(Reply::Refused { reason: "no".into() }).unwrap(),

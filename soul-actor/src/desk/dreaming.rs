@@ -8,6 +8,7 @@ use std::{
     fmt::Write as _,
 };
 
+use ipc::contract::soul::{Candidate, Candidates, Reply};
 use jiff::Timestamp;
 
 use super::Desk;
@@ -49,6 +50,19 @@ struct Planned {
 }
 
 impl Desk {
+    /// What she noticed, for whoever asks the process: the heartbeat, which dreams where something qualifies, and a person.
+    pub(super) fn candidates(&mut self, now: Timestamp) -> Result<Reply, NotWritten> {
+        let Seen { pool, unsure, .. } = self.seen(now)?;
+        let numbers = &self.dreams;
+        let told =
+            |groups: &[Group]| groups.iter().take(SHOWN_MAX).map(|group| told(group, numbers)).collect();
+        let (qualifying, near) = (told(&pool.qualifying), told(&pool.near));
+        let far = u32::try_from(pool.far.len()).unwrap_or(u32::MAX);
+        let dream = self.told_of_dream(&Asked::default(), now)?;
+        let unsure = unsure.into_iter().take(SHOWN_MAX).collect();
+        Ok(Reply::Candidates(Box::new(Candidates { qualifying, near, far, unsure, dream })))
+    }
+
     /// What `soul_candidates` answers.
     pub(super) fn told_of_candidates(&mut self, now: Timestamp) -> Result<String, NotWritten> {
         let Seen { pool, dreamt, unsure } = self.seen(now)?;
@@ -241,6 +255,20 @@ impl Desk {
 fn nothing_qualifies() -> String {
     "nothing qualifies, so nothing is merged, and all that was noticed counts on; `soul_candidates` shows what is near"
         .to_owned()
+}
+
+/// A group as others are told of it.
+fn told(group: &Group, numbers: &ipc::config::Dreams) -> Candidate {
+    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let before = group.evidence.len().saturating_sub(EVIDENCE_SHOWN_MAX);
+    Candidate {
+        key: group.key.clone(),
+        observations: count(group.evidence.len()),
+        days: count(group.days),
+        again: group.again,
+        lacks: Some(group.lacks(numbers)).filter(|lacks| lacks != candidates::NOTHING),
+        evidence: group.evidence.iter().skip(before).map(Observation::told).collect(),
+    }
 }
 
 /// Tells of groups, a bounded number of them.

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use ipc::{
-    contract::soul::{Call, Called},
+    contract::soul::{self, Call, Called, Reply},
     id::RequestId,
 };
 use jiff::Timestamp;
@@ -33,6 +33,9 @@ use crate::{
 
 /// The longest answer to a recall, in characters; what is not shown is not counted.
 const RECALLED_CHARS_MAX: usize = 12_000;
+
+/// The most notes that somebody else is shown at once.
+const SHOWN_MAX: u32 = 1000;
 
 /// How many notes are listed where she asks how her memory stands.
 const LISTED_MAX: usize = 20;
@@ -94,6 +97,44 @@ impl Desk {
         Ok(called)
     }
 
+    /// Her notes, for whoever asks the process. No need of hers, so nothing is counted.
+    pub(super) fn notes(
+        &mut self,
+        query: Option<&str>,
+        limit: u32,
+        now: Timestamp,
+    ) -> Result<Reply, NotWritten> {
+        self.catch_up();
+        let (needed, kept) = (self.hits_needed(now)?, promoted(&self.memory()?));
+        self.fill_shelf()?;
+        let (hits, limit) = (self.hits()?, limit.min(SHOWN_MAX));
+        let found: Vec<&Note> = match query.map(str::trim).filter(|words| !words.is_empty()) {
+            Some(words) => {
+                let query = Query { words: words.to_owned(), limit, about: None, since: None };
+                recall::find(self.shelf.notes(), &query)
+            }
+            None => {
+                let mut all: Vec<&Note> = self.shelf.notes().map(|indexed| &indexed.note).collect();
+                all.sort_by_key(|note| std::cmp::Reverse(note.address));
+                all.truncate(limit as usize);
+                all
+            }
+        };
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let told = |note: &&Note| soul::Note {
+            address: note.address.to_string(),
+            about: note.about.name().to_owned(),
+            at: note.at,
+            text: note.text.clone(),
+            outside: note.outside,
+            hits: number(hits.count(note)),
+            kept: kept.contains(&note.address),
+        };
+        let all = number(self.shelf.notes().count());
+        let notes = found.iter().map(told).collect();
+        Ok(Reply::Notes(soul::Notes { all, hits_needed: number(needed), notes }))
+    }
+
     /// Counts that notes were recalled in a session: one commit, or none where all of them were before.
     fn count(
         &mut self,
@@ -102,7 +143,7 @@ impl Desk {
         session: &str,
         (grant, id, call): (Grant, &RequestId, &Call),
         now: Timestamp,
-    ) -> Result<Option<ipc::contract::soul::Written>, NotWritten> {
+    ) -> Result<Option<soul::Written>, NotWritten> {
         let notes: Vec<&Note> = found.iter().collect();
         if !hits.add(&notes, session, now) {
             return Ok(None);

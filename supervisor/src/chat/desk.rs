@@ -362,6 +362,8 @@ fn lend(mut request: soul::Request, person: bool) -> soul::Request {
         | soul::Request::Diff { .. }
         | soul::Request::Why { .. }
         | soul::Request::Objections { .. }
+        | soul::Request::Candidates
+        | soul::Request::Notes { .. }
         | soul::Request::Surfaced(_)
         | soul::Request::Look => {}
     }

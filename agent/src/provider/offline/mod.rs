@@ -4,6 +4,7 @@
 //!  last message ── results of tools ──▶ answer from them
 //!              ├── a run of her own time ──▶ desire_progress_log
 //!              ├── a look back ──▶ soul_journal
+//!              ├── a dream ──▶ soul_dream
 //!              └── words ──understand──▶ a tool call, or an answer from the prompt
 //! ```
 //!
@@ -11,6 +12,7 @@
 //! it was just sent, so it bears witness to what the rest of the system really does. It is plainly labelled, and it feigns
 //! neither thought nor feeling.
 
+mod dream;
 mod heartbeat;
 mod phrases;
 mod portrait;
@@ -22,6 +24,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 use self::{
+    dream::Dream,
     heartbeat::Heartbeat,
     phrases::{Intent, Language, understand},
     portrait::Section,
@@ -78,6 +81,7 @@ fn step(request: &ModelRequest) -> Completion {
 fn is_clear(said: &str, request: &ModelRequest) -> bool {
     heartbeat::read(said).is_some()
         || reflect::read(said).is_some()
+        || dream::read(said).is_some()
         || understand(said, &portrait::read(&request.system, Section::Name)).intent != Intent::Unknown
 }
 
@@ -88,6 +92,9 @@ fn open(request: &ModelRequest, said: &str) -> Completion {
     }
     if let Some(reflection) = reflect::read(said) {
         return look_back(request, &reflection);
+    }
+    if let Some(dream) = dream::read(said) {
+        return sleep(request, &dream);
     }
     let name = portrait::read(&request.system, Section::Name);
     let understood = understand(said, &name);
@@ -181,6 +188,9 @@ fn after(request: &ModelRequest, results: &[Outcome<'_>]) -> Completion {
     if let (Some(reflection), Some(outcome)) = (reflect::read(&asked), results.first()) {
         return finish(vec![Block::text(reflection.summary(outcome.output, outcome.failed))]);
     }
+    if let (Some(dream), Some(outcome)) = (dream::read(&asked), results.first()) {
+        return finish(vec![Block::text(dream.told(outcome.output, outcome.failed))]);
+    }
     let understood = understand(&asked, &portrait::read(&request.system, Section::Name));
     let language = understood.language;
     let texts: Vec<String> = results
@@ -256,6 +266,17 @@ fn pursue(request: &ModelRequest, beat: &Heartbeat) -> Completion {
     }
     let why = wording::no_tool(TOOL, beat.language);
     finish(vec![Block::text(wording::not_kept(&beat.slug, &why, beat.language))])
+}
+
+/// A dream: what qualifies is merged as it was noticed.
+fn sleep(request: &ModelRequest, dream: &Dream) -> Completion {
+    const TOOL: &str = "soul_dream";
+    let said = match dream.input() {
+        Some(input) if offers(request, TOOL) => return use_tool(request, TOOL, &input),
+        Some(_) => dream.told(&wording::no_tool(TOOL, dream.language), true),
+        None => dream.idle(),
+    };
+    finish(vec![Block::text(said)])
 }
 
 /// A look back: what was said is counted and named in the journal, and nothing else is changed.
