@@ -19,6 +19,7 @@ mod known;
 pub(crate) mod local;
 mod message;
 pub(crate) mod naming;
+mod offered;
 mod offline;
 mod ollama;
 mod openai;
