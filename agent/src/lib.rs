@@ -59,14 +59,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    acp::Desk, mind::Mind, models::Models, once::Once, portrait::Portrait, session::Catalog, spent::Spent,
-    surroundings::Lookout, think::Work, tools::Toolbox,
+    acp::Desk, mind::Mind, models::Models, once::Once, portrait::Portrait, provider::Budget,
+    session::Catalog, spent::Spent, surroundings::Lookout, think::Work, tools::Toolbox,
 };
 
 /// Thinks until it is told to stop.
 pub async fn run(brief: Brief, stop: CancellationToken) -> Result<(), Fault> {
     let home = brief.home();
-    let models = Models::at(&home, &brief.config.model, report_facts)?;
+    let models = Models::at(&home, &brief.config.model, Budget::shared(brief.run().path()), report_facts)?;
     let (soul, news) = Client::dial(&brief.run().socket(Role::Soul), brief.credentials(true));
     let notices = Notices::default();
     #[expect(clippy::disallowed_methods, reason = "the clock of the agent is read here, and passed in")]

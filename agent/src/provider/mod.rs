@@ -9,6 +9,7 @@
 //! truncated answer is never taken as an answer. Shortening a conversation that grew too long is done in `length`.
 
 mod anthropic;
+mod budget;
 mod chain;
 mod choice;
 pub(crate) mod config_env;
@@ -37,6 +38,7 @@ use ipc::contract::soul::ToolSpec;
 use tokio::sync::mpsc;
 
 pub(crate) use self::{
+    budget::Budget,
     choice::{Choice, choose, key_variables},
     error::{Fault, ProviderError},
     known::Known,
