@@ -22,6 +22,7 @@ mod models;
 mod notes;
 mod objections;
 mod old_home;
+mod peers;
 mod persistence;
 mod planted;
 mod prompt_inputs;
