@@ -13,7 +13,7 @@ BUILD_ID = version=$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml) && \
 	commit=$$(git describe --always --dirty --exclude '*' 2>/dev/null || true) && \
 	LISA_BUILD_ID=$$version$${commit:+"+$$commit"} && export LISA_BUILD_ID
 
-.PHONY: help up down release test first-run bench torture fmt lint docs deny
+.PHONY: help up down release test first-run bench torture peers persistence fuzz fmt lint docs deny
 
 help: # what can be made
 	@sed -n 's/^\([a-z-]*\):.*# \(.*\)/  make \1	\2/p' Makefile
@@ -56,10 +56,21 @@ first-run: release # a fresh home on the release binaries: born, asked, answered
 	if lisa status >/dev/null 2>&1; then echo "she still answers after \`lisa down\`"; exit 1; fi
 
 bench: # the numbers, beside what they can be compared with; nothing is asserted
-	@$(BUILD_ID) && cargo bench --locked -p lisa-tests --bench vital && cargo bench --locked -p lisa-tests --bench soul
+	@$(BUILD_ID) && cargo bench --locked -p lisa-tests --bench vital && cargo bench --locked -p lisa-tests --bench turn && \
+		cargo bench --locked -p lisa-tests --bench soul
 
 torture: # a thousand kills under eight writers, a disk that fills up, the power cut: prints what was lost
 	LISA_TORTURE=1000 cargo test --release --locked -p lisa-tests --test it torture -- --nocapture --test-threads 1
+
+peers: # real model servers that others made, into target/peers; then the tests that talk to them
+	tests/peers/install.sh
+	cargo test --locked -p lisa-tests --test it peers -- --nocapture
+
+persistence: # the agent killed at each line of a turn, 25 times each with other pauses
+	LISA_TORTURE=25 cargo test --release --locked -p lisa-tests --test it persistence -- --nocapture --test-threads 1
+
+fuzz: # about a minute of streams that are nearly right, in every dialect
+	LISA_FUZZ=100000 cargo test --release --locked -p lisa-agent any_bytes
 
 fmt: # format the code
 	cargo fmt --all

@@ -65,6 +65,7 @@ use crate::{
     models::Models,
     once::Once,
     portrait::Portrait,
+    provider::Budget,
     session::Catalog,
     spent::Spent,
     surroundings::Lookout,
@@ -93,7 +94,8 @@ pub fn part(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Option<s
 /// Thinks until it is told to stop.
 pub async fn run(brief: Brief, spawner: Spawner, stop: CancellationToken) -> Result<(), Fault> {
     let home = brief.home();
-    let models = Models::at(&home, &brief.config.model, report_facts, spawner.0.clone())?;
+    let budget = Budget::shared(brief.run().path());
+    let models = Models::at(&home, &brief.config.model, budget, report_facts, spawner.0.clone())?;
     let (soul, news) = Client::dial(&brief.run().socket(Role::Soul), brief.credentials(true));
     let notices = Notices::default();
     let toolbox = Arc::new(Toolbox::with_own(&brief.config.tools));

@@ -23,7 +23,7 @@ use tracing::{info, warn};
 
 use crate::{
     provider::{
-        Known, Provider, RemoteSettings, Settings,
+        Budget, Known, Provider, RemoteSettings, Settings,
         local::{Found, find},
         naming::{OFFLINE, Wanted, called, keys, local_name, wanted},
         prove, without_query,
@@ -42,6 +42,8 @@ type Tell = fn(&[(&str, &str)]);
 /// The model in force.
 pub(crate) struct Models {
     home: Home,
+    /// How often a server may be asked again.
+    budget: Budget,
     held: Mutex<Held>,
     /// What was tried in this life, by name, and whether it called a tool.
     tried: Mutex<BTreeMap<String, bool>>,
@@ -80,18 +82,25 @@ impl<E: std::error::Error + 'static> From<E> for Refusal {
 
 impl Models {
     /// Chooses for the first time. A `config.toml` that broke since the supervisor read it is passed over for what it read.
-    pub(crate) fn at(home: &Home, read_before: &Model, tell: Tell, spawner: Spawner) -> Result<Self, Fault> {
+    pub(crate) fn at(
+        home: &Home,
+        read_before: &Model,
+        budget: Budget,
+        tell: Tell,
+        spawner: Spawner,
+    ) -> Result<Self, Fault> {
         let files = Files::read(home).map_err(Fault::configuration)?;
         let (config, broken) = match files.model(home) {
             Ok(config) => (config, None),
             Err(fault) => (read_before.clone(), Some(fault.to_string())),
         };
-        let mut chosen = files.choose(config)?;
+        let mut chosen = files.choose(config, &budget)?;
         if let Some(why) = broken {
             chosen.notice = Some(format!("she goes on with the model that was set before: {why}"));
         }
         let models = Self {
             home: home.clone(),
+            budget,
             held: Mutex::new(Held { files, chosen }),
             tried: Mutex::default(),
             changing: tokio::sync::Mutex::default(),
@@ -145,7 +154,7 @@ impl Models {
                     return if known { None } else { Some(keep(held, why)) };
                 }
             };
-            let chosen = files.model(&self.home).and_then(|config| files.choose(config));
+            let chosen = files.model(&self.home).and_then(|config| files.choose(config, &self.budget));
             held.files = files;
             match chosen {
                 Ok(chosen) => {
@@ -298,13 +307,14 @@ impl Models {
         let rewritten = rewrite(before.as_deref().unwrap_or_default(), &keys(&wants, &config))?;
         let files = files.with_config(rewritten.text.clone());
         let config = files.model(&self.home);
-        let chosen = config.and_then(|config| files.choose(config)).map_err(|fault| Refusal {
-            reason: format!(
-                "`{}` is not used, and nothing was changed: {fault}",
-                ipc::text::one_line(name, 80)
-            ),
-            test: None,
-        })?;
+        let chosen =
+            config.and_then(|config| files.choose(config, &self.budget)).map_err(|fault| Refusal {
+                reason: format!(
+                    "`{}` is not used, and nothing was changed: {fault}",
+                    ipc::text::one_line(name, 80)
+                ),
+                test: None,
+            })?;
         let same = wants == Wanted::Same;
         Ok(Plan {
             before,

@@ -13,7 +13,7 @@ use ipc::{
 };
 use tracing::warn;
 
-use crate::provider::{Choice, Known, Provider, choose, config_env::ConfigEnv, key_variables};
+use crate::provider::{Budget, Choice, Known, Provider, choose, config_env::ConfigEnv, key_variables};
 
 /// A provider, and how it was chosen.
 pub(crate) struct Chosen {
@@ -72,7 +72,7 @@ impl Files {
     }
 
     /// Chooses and makes the provider. What is wrong with the settings is a person's to mend.
-    pub(crate) fn choose(&self, config: Model) -> Result<Chosen, Fault> {
+    pub(crate) fn choose(&self, config: Model, budget: &Budget) -> Result<Chosen, Fault> {
         let keys = self.keys.as_ref().map(|keys| ConfigEnv::parse(&keys.0)).unwrap_or_default();
         if !keys.skipped.is_empty() {
             warn!(lines = ?keys.skipped, "lines of config.env are no `KEY=VALUE` and were left out");
@@ -80,7 +80,7 @@ impl Files {
         let process = |key: &str| std::env::var(key).ok();
         let env = |key: &str| keys.get(key, &process);
         let choice = choose(&config, &env).map_err(Fault::configuration)?;
-        let provider = choice.build().map_err(Fault::configuration)?;
+        let provider = choice.build(budget).map_err(Fault::configuration)?;
         let (keys, ollama_host) = (key_variables(&config, &env), env("OLLAMA_HOST"));
         Ok(Chosen {
             provider,

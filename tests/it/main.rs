@@ -25,6 +25,8 @@ mod models;
 mod notes;
 mod objections;
 mod old_home;
+mod peers;
+mod persistence;
 mod planted;
 mod planted_at_work;
 mod prompt_inputs;

@@ -122,3 +122,11 @@ fn nothing_of_ours_aborts_on_panic() {
     assert!(!root().join("rust-toolchain.toml").exists() && !root().join("rust-toolchain").exists());
     assert!(manifest.contains("rust-version = \"1.95\""));
 }
+
+#[test]
+fn each_way_in_which_providers_break_in_the_field_has_a_test_with_its_number() {
+    let sources = sources();
+    let named = |row: u32| sources.iter().any(|(_, text)| text.contains(&format!("c7_{row:02}_")));
+    let missing: Vec<u32> = (1..=34).filter(|row| !named(*row)).collect();
+    assert!(missing.is_empty(), "no test is named after the rows {missing:?} of C7");
+}

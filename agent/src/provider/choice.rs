@@ -9,7 +9,7 @@ use ipc::config::{Model, ProviderName};
 use reqwest::Url;
 
 use super::{
-    Known, Provider, ProviderError,
+    Budget, Known, Provider, ProviderError,
     chain::Chain,
     local::address_of,
     settings::{Key, RemoteSettings, Settings, Speaks, is_loopback, without_query},
@@ -165,12 +165,12 @@ impl Choice {
     }
 
     /// Makes the provider, or the chain of them. Nothing is asked yet.
-    pub(crate) fn build(&self) -> Result<Arc<dyn Provider>, ProviderError> {
-        let first = self.settings.build()?;
+    pub(crate) fn build(&self, budget: &Budget) -> Result<Arc<dyn Provider>, ProviderError> {
+        let first = self.settings.build(budget)?;
         if self.fallback.is_empty() {
             return Ok(first);
         }
-        let others = self.fallback.iter().map(Settings::build).collect::<Result<_, _>>()?;
+        let others = self.fallback.iter().map(|link| link.build(budget)).collect::<Result<_, _>>()?;
         Ok(Arc::new(Chain::new(first, others)))
     }
 }

@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 use tracing::{debug, warn};
 
 use super::{
-    Answer, Completion, Delta, Fault, ModelRequest, Provider, ProviderError, call_id,
+    Answer, Budget, Completion, Delta, Fault, ModelRequest, Provider, ProviderError, call_id,
     reading::{self, SAID_CHARS_MAX},
     retry::{Patience, wish},
     settings::{Key, RemoteSettings, is_loopback, without_query},
@@ -91,12 +91,13 @@ pub(super) struct Remote<D> {
     model: String,
     endpoint: String,
     patience: Patience,
+    budget: Budget,
     dialect: PhantomData<D>,
 }
 
 impl<D: Dialect> Remote<D> {
     /// Makes a client for what is set. Nothing is asked yet.
-    pub(super) fn new(settings: &RemoteSettings) -> Result<Self, ProviderError> {
+    pub(super) fn new(settings: &RemoteSettings, budget: &Budget) -> Result<Self, ProviderError> {
         let endpoint = without_query(&settings.base_url);
         let model = settings.model();
         let client = client::<D>(settings).map_err(|error| ProviderError {
@@ -114,6 +115,7 @@ impl<D: Dialect> Remote<D> {
             model,
             endpoint,
             patience: Patience::default(),
+            budget: budget.clone(),
             dialect: PhantomData,
         })
     }
@@ -141,6 +143,10 @@ impl<D: Dialect> Remote<D> {
                 warn!(model = %self.model, attempt, error = %error.fault, "the model did not answer");
                 return Err(error);
             };
+            if !self.budget.take(&self.address, now()) {
+                warn!(model = %self.model, attempt, error = %error.fault, "the model did not answer, and was asked again often enough of late");
+                return Err(error);
+            }
             debug!(model = %self.model, attempt, ?wait, error = %error.fault, "the model did not answer; asking again");
             tokio::time::sleep(wait).await;
             waited += wait;

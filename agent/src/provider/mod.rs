@@ -9,6 +9,7 @@
 //! truncated answer is never taken as an answer. Shortening a conversation that grew too long is done in `length`.
 
 mod anthropic;
+mod budget;
 mod chain;
 mod choice;
 pub(crate) mod config_env;
@@ -19,6 +20,7 @@ mod known;
 pub(crate) mod local;
 mod message;
 pub(crate) mod naming;
+mod offered;
 mod offline;
 mod ollama;
 mod openai;
@@ -36,6 +38,7 @@ use ipc::contract::soul::ToolSpec;
 use tokio::sync::mpsc;
 
 pub(crate) use self::{
+    budget::Budget,
     choice::{Choice, choose, key_variables},
     error::{Fault, ProviderError},
     known::Known,

@@ -21,7 +21,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::{
-    Block, Completion, Delta, Fault, Input, Message, ModelRequest, Provider, ProviderError, Role,
+    Block, Budget, Completion, Delta, Fault, Input, Message, ModelRequest, Provider, ProviderError, Role,
     settings::{RemoteSettings, Settings, without_query},
 };
 
@@ -43,7 +43,7 @@ const NO_CALL: &str = "it answered without calling the tool it was asked to call
 /// Tries the model behind `settings`, which a person calls `name`.
 pub(crate) async fn prove(settings: &RemoteSettings, name: String) -> Tested {
     let mut trial = Trial { begun: Instant::now(), steps: Vec::new(), streamed: None };
-    let outcome = match Settings::Remote(Box::new(settings.clone())).build() {
+    let outcome = match Settings::Remote(Box::new(settings.clone())).build(&Budget::default()) {
         Ok(provider) => {
             tokio::time::timeout(PROOF_MAX, trial.run(provider.as_ref())).await.unwrap_or_else(|_| {
                 let why = format!(

@@ -6,7 +6,7 @@ use ipc::config::{Price, Thinking};
 use reqwest::Url;
 
 use super::{
-    Provider, ProviderError,
+    Budget, Provider, ProviderError,
     anthropic::Anthropic,
     http::{Dialect, Remote},
     offline::Offline,
@@ -63,15 +63,15 @@ pub(crate) struct RemoteSettings {
 }
 
 impl Settings {
-    /// Makes the provider. Nothing is asked of it yet.
-    pub(super) fn build(&self) -> Result<Arc<dyn Provider>, ProviderError> {
+    /// Makes the provider, which asks again as often as `budget` allows. Nothing is asked of it yet.
+    pub(super) fn build(&self, budget: &Budget) -> Result<Arc<dyn Provider>, ProviderError> {
         Ok(match self {
             Self::Offline => Arc::new(Offline),
             Self::Remote(settings) => match settings.speaks {
-                Speaks::OpenAi => Arc::new(Remote::<OpenAi>::new(settings)?),
-                Speaks::Anthropic => Arc::new(Remote::<Anthropic>::new(settings)?),
-                Speaks::Ollama => Arc::new(Remote::<Ollama>::new(settings)?),
-                Speaks::Responses => Arc::new(Remote::<Responses>::new(settings)?),
+                Speaks::OpenAi => Arc::new(Remote::<OpenAi>::new(settings, budget)?),
+                Speaks::Anthropic => Arc::new(Remote::<Anthropic>::new(settings, budget)?),
+                Speaks::Ollama => Arc::new(Remote::<Ollama>::new(settings, budget)?),
+                Speaks::Responses => Arc::new(Remote::<Responses>::new(settings, budget)?),
             },
         })
     }

@@ -1,4 +1,5 @@
-//! What the tests are played on: a world (home, binaries, supervisor), a client of the chat socket, a model server.
+//! What the tests are played on: a world (home, binaries, supervisor), a client of the chat socket, a model server,
+//! and servers that others made.
 
 mod acp;
 mod dialect;
@@ -6,6 +7,8 @@ mod disk;
 mod manager;
 pub(crate) mod mcp;
 mod model;
+mod peer;
+mod prompter;
 mod rack;
 mod world;
 
@@ -14,5 +17,7 @@ pub(crate) use dialect::Dialect;
 pub(crate) use disk::{Mount, Scratch, say};
 pub(crate) use manager::{Manager, installed};
 pub(crate) use model::{Answer, Model, birth_words, calls_what_it_is_told, puppet};
+pub(crate) use peer::{Peer, answer_of, peer};
+pub(crate) use prompter::{Prompt, Prompter};
 pub(crate) use rack::{PATIENCE, Rack, call, run, said};
 pub(crate) use world::{World, end, eventually, hang_up, interrupt, kill_outright, pause, resume, secs};

@@ -14,6 +14,7 @@ use super::{
     super::{
         ModelRequest,
         history::{self, Part, Turn},
+        offered::offered,
         settings::RemoteSettings,
     },
     assemble::PROVIDER,
@@ -56,7 +57,7 @@ pub(super) fn body(request: &ModelRequest, settings: &RemoteSettings) -> Value {
     let mut tools: Vec<Value> = request
         .tools
         .iter()
-        .map(|tool| json!({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}))
+        .map(|tool| json!({"name": tool.name, "description": tool.description, "input_schema": offered(&tool.input_schema)}))
         .collect();
     if tools.is_empty() {
         // A history with calls is refused where no tool is defined, so those called are, and none may be used.

@@ -16,6 +16,7 @@ use crate::provider::{
 };
 
 mod any_bytes;
+mod spent_budget;
 
 /// What the server does on one connection.
 #[derive(Clone)]
@@ -110,7 +111,7 @@ fn provider(base_url: &str, env: &[(&str, &str)]) -> Remote<OpenAi> {
     let choice =
         choose(&config, &|key| env.iter().find(|(k, _)| *k == key).map(|(_, v)| (*v).to_owned())).unwrap();
     let Settings::Remote(settings) = choice.settings else { panic!("offline") };
-    let mut provider = Remote::<OpenAi>::new(&settings).unwrap();
+    let mut provider = Remote::<OpenAi>::new(&settings, &Budget::default()).unwrap();
     provider.patience.wait_first = Duration::from_millis(10);
     provider
 }
@@ -368,7 +369,7 @@ fn an_https_client_can_be_made_or_says_why() {
         base_url: Url::parse("https://api.openai.com/v1").unwrap(),
         ..RemoteSettings::of_test(Speaks::OpenAi)
     };
-    if let Err(error) = Remote::<OpenAi>::new(&settings) {
+    if let Err(error) = Remote::<OpenAi>::new(&settings, &Budget::default()) {
         assert!(error.to_string().contains("ca-certificates"), "{error}");
     }
 }
@@ -385,7 +386,7 @@ fn anthropic(server: &Server, env: &[(&str, &str)]) -> Remote<Anthropic> {
     let choice =
         choose(&config, &|key| env.iter().find(|(k, _)| *k == key).map(|(_, v)| (*v).to_owned())).unwrap();
     let Settings::Remote(settings) = choice.settings else { panic!("offline") };
-    let mut provider = Remote::<Anthropic>::new(&settings).unwrap();
+    let mut provider = Remote::<Anthropic>::new(&settings, &Budget::default()).unwrap();
     provider.patience.wait_first = Duration::from_millis(10);
     provider
 }

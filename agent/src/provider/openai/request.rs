@@ -8,6 +8,7 @@ use super::{
     super::{
         ModelRequest,
         history::{self, Part, Turn},
+        offered::offered,
         settings::RemoteSettings,
     },
     assemble::PROVIDER,
@@ -28,7 +29,7 @@ pub(super) fn body(request: &ModelRequest, settings: &RemoteSettings) -> Value {
     }
     let tools: Vec<Value> = request.tools.iter().map(|tool| json!({
         "type": "function",
-        "function": {"name": tool.name, "description": tool.description, "parameters": tool.input_schema},
+        "function": {"name": tool.name, "description": tool.description, "parameters": offered(&tool.input_schema)},
     })).collect();
     if !tools.is_empty() {
         body["tools"] = Value::Array(tools);

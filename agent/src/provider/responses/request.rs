@@ -9,6 +9,7 @@ use super::{
     super::{
         ModelRequest,
         history::{self, Part, Turn},
+        offered::offered,
         settings::RemoteSettings,
     },
     assemble::PROVIDER,
@@ -35,7 +36,7 @@ pub(super) fn body(request: &ModelRequest, settings: &RemoteSettings) -> Value {
     }
     let tool = |tool: &ipc::contract::soul::ToolSpec| {
         json!({"type": "function", "name": tool.name, "description": tool.description,
-               "parameters": tool.input_schema, "strict": false})
+               "parameters": offered(&tool.input_schema), "strict": false})
     };
     let tools: Vec<Value> = request.tools.iter().map(tool).collect();
     if !tools.is_empty() {
