@@ -106,7 +106,7 @@ pub async fn run(brief: Brief, spawner: Spawner, stop: CancellationToken) -> Res
         run_tokens_max: brief.config.heartbeat.tokens_max,
         soul,
         portrait: Portrait::unknown(),
-        servers: Servers::start(&home.mcp(), &toolbox, report_servers),
+        servers: Servers::start(&home.mcp(), &toolbox, &spawner.0, report_servers),
         lookout: Lookout::new(home.path(), setup::person_home()),
         approvals: Approvals::of(&brief.config.tools),
         toolbox,

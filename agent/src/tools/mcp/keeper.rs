@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     outside,
-    tools::{Outcome, Task, Tool, Toolbox, bounds::bounded_to},
+    tools::{Outcome, Spawner, Task, Tool, Toolbox, bounds::bounded_to},
 };
 
 /// The first pause before a server is started again, and the longest.
@@ -55,6 +55,8 @@ pub(super) struct Keeper {
     pub(super) toolbox: Arc<Toolbox>,
     pub(super) board: Arc<Board>,
     pub(super) stop: CancellationToken,
+    /// What starts it.
+    pub(super) spawner: Spawner,
 }
 
 impl Keeper {
@@ -81,7 +83,7 @@ impl Keeper {
     /// One life of it: fine if it ended because we stop, else why it did.
     async fn life(&self, seen: &mut Seen) -> Result<(), String> {
         let link = tokio::select! {
-            link = Link::make(&self.server.how) => link?,
+            link = Link::make(&self.server.how, &self.spawner) => link?,
             () = self.stop.cancelled() => return Ok(()),
         };
         let ended = tokio::select! {

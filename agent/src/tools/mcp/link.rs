@@ -26,7 +26,7 @@ use super::{
     process::{Process, Program},
     shelf::Said,
 };
-use crate::provider::is_loopback;
+use crate::{provider::is_loopback, tools::Spawner};
 
 /// How long a server may take to start and to greet; `npx` and its like fetch what they run first.
 const GREETING_MAX: Duration = Duration::from_mins(1);
@@ -103,11 +103,17 @@ impl fmt::Display for NoAnswer {
 
 impl Link {
     /// Makes the connection, or says why there is none.
-    pub(super) async fn make(how: &How) -> Result<Self, String> {
+    pub(super) async fn make(how: &How, spawner: &Spawner) -> Result<Self, String> {
         let made = async {
             match how {
                 How::Program { command, args, env, cwd } => {
-                    Self::with_program(&Program { command, args, env, cwd: cwd.as_ref() }).await
+                    let program = Program {
+                        command: command.clone(),
+                        args: args.clone(),
+                        env: env.clone(),
+                        cwd: cwd.clone(),
+                    };
+                    Self::with_program(program, spawner).await
                 }
                 How::Http { url, headers } => Self::with_address(url, headers).await,
             }
@@ -116,9 +122,17 @@ impl Link {
         tokio::time::timeout(GREETING_MAX, made).await.unwrap_or(Err(late))
     }
 
-    async fn with_program(program: &Program<'_>) -> Result<Self, String> {
-        let (process, pipes) = Process::start(program, std::env::vars_os())
-            .map_err(|error| format!("`{}` could not be started: {error}", program.command))?;
+    /// With the rights of a person, whose program it is: what the agent gave up is no business of a server.
+    async fn with_program(program: Program, spawner: &Spawner) -> Result<Self, String> {
+        let (command, runtime) = (program.command.clone(), tokio::runtime::Handle::current());
+        let started = spawner.as_before(move || {
+            let _in = runtime.enter();
+            Process::start(&program, std::env::vars_os())
+        });
+        let (process, pipes) = started
+            .await
+            .and_then(|started| started)
+            .map_err(|error| format!("`{command}` could not be started: {error}"))?;
         let transport =
             AsyncRwTransport::new_client(pipes.output, pipes.input).with_max_line_length(MESSAGE_BYTES_MAX);
         let (ear, list_changed) = ear();

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use self::{board::Board, config::Read, keeper::Keeper};
-use super::Toolbox;
+use super::{Spawner, Toolbox};
 
 /// The largest `mcp.json`.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -48,7 +48,12 @@ pub(crate) struct Servers {
 
 impl Servers {
     /// Starts what the file asks for, beside everything else; `tell` hears how they are.
-    pub(crate) fn start(file: &Path, toolbox: &Arc<Toolbox>, tell: fn(&[ToolServer])) -> Self {
+    pub(crate) fn start(
+        file: &Path,
+        toolbox: &Arc<Toolbox>,
+        spawner: &Spawner,
+        tell: fn(&[ToolServer]),
+    ) -> Self {
         let person = std::env::var_os("HOME").map(PathBuf::from);
         let Read { servers, wrong } = match read(file) {
             Ok(None) => Read::default(),
@@ -74,7 +79,7 @@ impl Servers {
         let mut keepers = JoinSet::new();
         for (at, server) in servers.into_iter().enumerate().filter(|(_, server)| !server.is_off) {
             let (toolbox, board, stop) = (toolbox.clone(), board.clone(), stop.clone());
-            keepers.spawn(Keeper { server, at, toolbox, board, stop }.keep());
+            keepers.spawn(Keeper { server, at, toolbox, board, stop, spawner: spawner.clone() }.keep());
         }
         Self { board, keepers: tokio::sync::Mutex::new(keepers), stop, begun: Instant::now() }
     }
@@ -127,7 +132,7 @@ mod tests {
     async fn a_file_that_is_not_there_is_no_server_and_one_that_cannot_be_read_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let (file, toolbox) = (folder.path().join("mcp.json"), Arc::new(Toolbox::default()));
-        let start = || Servers::start(&file, &toolbox, |_| {});
+        let start = || Servers::start(&file, &toolbox, &Spawner::start(), |_| {});
         let none = start();
         assert!(none.states().is_empty());
         none.settle().await;
@@ -154,7 +159,7 @@ mod tests {
             r#"{"mcpServers": {"a": {"command": "/nowhere/x"}, "b": {"command": "y", "disabled": true}}}"#,
         )
         .unwrap();
-        let servers = Servers::start(&file, &Arc::new(Toolbox::default()), |_| {});
+        let servers = Servers::start(&file, &Arc::new(Toolbox::default()), &Spawner::start(), |_| {});
         servers.settle().await;
         let states = servers.states();
         assert_eq!((states[0].state, states[1].state), (ToolServerState::Waiting, ToolServerState::Off));

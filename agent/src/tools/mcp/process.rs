@@ -50,11 +50,11 @@ fn may_see(name: &OsStr) -> bool {
 }
 
 /// What is started.
-pub(super) struct Program<'a> {
-    pub(super) command: &'a str,
-    pub(super) args: &'a [String],
-    pub(super) env: &'a BTreeMap<String, String>,
-    pub(super) cwd: Option<&'a PathBuf>,
+pub(super) struct Program {
+    pub(super) command: String,
+    pub(super) args: Vec<String>,
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) cwd: Option<PathBuf>,
 }
 
 /// A running server.
@@ -75,24 +75,24 @@ pub(super) struct Pipes {
 impl Process {
     /// Starts it.
     pub(super) fn start(
-        program: &Program<'_>,
+        program: &Program,
         environment: impl Iterator<Item = (OsString, OsString)>,
     ) -> io::Result<(Self, Pipes)> {
         let environment: BTreeMap<OsString, OsString> =
             environment.filter(|(name, _)| may_see(name)).collect();
-        let folder = program.cwd.map(PathBuf::as_path);
+        let folder = program.cwd.as_deref();
         // not in her home: what writes where it stands must not write there
         let home = environment.get(OsStr::new("HOME")).map(Path::new).filter(|home| home.is_dir());
         #[expect(
             clippy::disallowed_methods,
             reason = "the one place that makes the process of a server of tools"
         )]
-        let mut command = Command::new(program.command);
+        let mut command = Command::new(&program.command);
         command
-            .args(program.args)
+            .args(&program.args)
             .env_clear()
             .envs(&environment)
-            .envs(program.env)
+            .envs(&program.env)
             .current_dir(folder.or(home).unwrap_or_else(|| Path::new("/")))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -205,8 +205,8 @@ mod tests {
 
     fn start(script: &str, env: &[(&str, &str)]) -> (Process, Pipes) {
         let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let args = ["-c".to_owned(), script.to_owned()];
-        let program = Program { command: "sh", args: &args, env: &env, cwd: None };
+        let args = vec!["-c".to_owned(), script.to_owned()];
+        let program = Program { command: "sh".to_owned(), args, env, cwd: None };
         let ours = [
             ("PATH", "/usr/bin:/bin"),
             ("HOME", "/"),
