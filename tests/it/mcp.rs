@@ -20,7 +20,9 @@ const TOKEN: &str = "tok-灯塔-0123456789";
 
 /// A world with a model that does what it is told, and these servers.
 fn world_with(model: &Model, servers: impl FnOnce(&World) -> Value) -> World {
-    let world = World::configured(&format!("{}\n[tools]\napproval = \"auto\"\n", model.config()));
+    let world = World::configured(&model.config_with_tools(""));
+    // what is made beside the home later on is not a server's to write
+    std::fs::write(notes(&world), "").unwrap();
     let servers = json!({"mcpServers": servers(&world)});
     std::fs::write(world.home().join("mcp.json"), servers.to_string()).unwrap();
     world

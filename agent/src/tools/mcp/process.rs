@@ -4,6 +4,9 @@
 //! *before* the pid is given back (`WNOWAIT`), ends what is left of the group while the number is certainly ours, and only
 //! then lets the pid go, so that no stranger is hit. Dropping a [`Process`] ends the group at once. If this process itself
 //! is killed, the supervisor ends what it leaves behind.
+//!
+//! What the agent gave up (`ipc::confine`) it has not either: nothing in the home of Lisa is its to write, and nothing that
+//! is made after the agent began in a folder on the way to that home; a folder that was there before is.
 
 use std::{
     collections::BTreeMap,

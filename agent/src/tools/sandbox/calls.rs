@@ -185,7 +185,7 @@ mod tests {
         #[cfg(target_arch = "x86_64")]
         assert!(
             rules.contains_key(&(libc::SYS_socket | SHORT_POINTERS))
-                && rules.contains_key(&(521 | SHORT_POINTERS))
+                && rules.contains_key(&(0x209 | SHORT_POINTERS))
         );
     }
 }

@@ -103,7 +103,9 @@ mod tests {
 
     fn taped(pieces: &[&[u8]]) -> Tape {
         let mut tape = Tape::default();
-        pieces.iter().for_each(|piece| tape.take(piece));
+        for piece in pieces {
+            tape.take(piece);
+        }
         tape
     }
 
