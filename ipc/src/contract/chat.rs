@@ -50,7 +50,7 @@ pub struct Status {
     /// The model in use; empty while the agent has not said.
     pub model: String,
     /// What tools are kept from, and what is missing of that; empty while the agent has not said.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sandbox: String,
     /// A model on this machine that could think, where none does and one was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
