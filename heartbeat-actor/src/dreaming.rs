@@ -80,7 +80,7 @@ impl Reach {
             let asked = Request::History { document: Some(document.to_owned()), limit: 1, since: None };
             match self.soul_says(&asked).await? {
                 Reply::History { entries } => {
-                    newest.push(entries.into_iter().next().map(|entry| entry.commit))
+                    newest.push(entries.into_iter().next().map(|entry| entry.commit));
                 }
                 _ => return Err(ANOTHER.to_owned()),
             }

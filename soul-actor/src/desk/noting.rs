@@ -108,17 +108,15 @@ impl Desk {
         let (needed, kept) = (self.hits_needed(now)?, promoted(&self.memory()?));
         self.fill_shelf()?;
         let (hits, limit) = (self.hits()?, limit.min(SHOWN_MAX));
-        let found: Vec<&Note> = match query.map(str::trim).filter(|words| !words.is_empty()) {
-            Some(words) => {
-                let query = Query { words: words.to_owned(), limit, about: None, since: None };
-                recall::find(self.shelf.notes(), &query)
-            }
-            None => {
-                let mut all: Vec<&Note> = self.shelf.notes().map(|indexed| &indexed.note).collect();
-                all.sort_by_key(|note| std::cmp::Reverse(note.address));
-                all.truncate(limit as usize);
-                all
-            }
+        let words = query.map(str::trim).filter(|words| !words.is_empty());
+        let found: Vec<&Note> = if let Some(words) = words {
+            let query = Query { words: words.to_owned(), limit, about: None, since: None };
+            recall::find(self.shelf.notes(), &query)
+        } else {
+            let mut all: Vec<&Note> = self.shelf.notes().map(|indexed| &indexed.note).collect();
+            all.sort_by_key(|note| std::cmp::Reverse(note.address));
+            all.truncate(limit as usize);
+            all
         };
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let told = |note: &&Note| soul::Note {
