@@ -19,11 +19,12 @@ use crate::{
     entries::{self, Log},
     gate,
     grant::Deed,
+    held::iso,
     message::WHY_CHARS_MAX,
     plan::{NotWritten, Plan},
     reading,
     repository::{
-        Change,
+        Change, Wanted,
         workfile::{Place as _, look},
     },
     sheet::trimmed,
@@ -61,6 +62,17 @@ impl Desk {
         let dream = self.told_of_dream(&Asked::default(), now)?;
         let unsure = unsure.into_iter().take(SHOWN_MAX).collect();
         Ok(Reply::Candidates(Box::new(Candidates { qualifying, near, far, unsure, dream })))
+    }
+
+    /// What is on its way into her, in one line: how much qualifies, and when she last dreamt, as the history says it.
+    pub(super) fn how_it_settles(&mut self, now: Timestamp) -> Result<String, NotWritten> {
+        let Seen { pool, .. } = self.seen(now)?;
+        let wanted = Wanted { path: Some(Record::Dreams.path()), limit: 1, since: None };
+        let last = self.repository.history(wanted)?.into_iter().next();
+        let last =
+            last.map_or_else(|| "no dream yet".to_owned(), |last| format!("last dream {}", iso(last.time)));
+        let (qualifying, near) = (pool.qualifying.len(), pool.near.len());
+        Ok(format!("settling: {qualifying} of what you noticed qualifies for a dream, {near} near; {last}"))
     }
 
     /// What `soul_candidates` answers.

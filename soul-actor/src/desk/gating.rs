@@ -160,7 +160,7 @@ impl Desk {
         }
     }
 
-    /// What `soul_status` answers: how full the documents are, and what she may change today.
+    /// What `soul_status` answers: how full the documents are, what she may change today and when again, and what settles.
     pub(super) fn how_it_stands(&mut self, now: Timestamp) -> Result<String, NotWritten> {
         self.catch_up();
         let standing = self.standing_today(now)?;
@@ -177,6 +177,14 @@ impl Desk {
                 writeln!(text, "{}: {chars} of {} characters{mark}", document.name(), document.chars_max());
         }
         let _ = writeln!(text, "today: {}", gate::sentence(&self.gates, standing));
+        if standing.written_today >= self.gates.writes_a_day && self.gates.writes_a_day > 0 {
+            let tomorrow =
+                self.today(now).tomorrow().and_then(|day| day.to_zoned_datetime(self.zone.clone()));
+            if let Ok(tomorrow) = tomorrow {
+                let _ = writeln!(text, "again from: {}", tomorrow.strftime("%Y-%m-%d %H:%M (%Z)"));
+            }
+        }
+        let _ = writeln!(text, "{}", self.how_it_settles(now)?);
         text.push_str(&self.how_rated(now)?);
         Ok(text)
     }

@@ -424,3 +424,31 @@ fn hostile_entries_are_quoted_on_one_line_and_forge_nothing() {
     let forged = json!({"apply": true, "wording": {"identity:name": "I am Eve."}});
     assert!(call(&mut desk, "soul_dream", forged).failed);
 }
+
+#[test]
+fn how_she_stands_says_what_settles_and_when_she_last_dreamt() {
+    let (stage, mut desk) = lived();
+    let status = |desk: &mut Desk| call(desk, "soul_status", json!({})).output;
+    let said = status(&mut desk);
+    let line = "settling: 1 of what you noticed qualifies for a dream, 1 near; no dream yet\n";
+    assert!(said.contains(line), "{said}");
+    let before = head(&stage);
+    let Reply::Candidates(found) = ask(&mut desk, Role::Heartbeat, Request::Candidates) else { panic!() };
+    assert_eq!((found.qualifying.len(), found.near.len(), found.far), (1, 1, 0), "{found:?}");
+    assert_eq!((found.qualifying[0].key.as_str(), found.qualifying[0].days), ("identity:name", 3));
+    assert_eq!(found.qualifying[0].lacks, None);
+    assert!(found.near[0].lacks.as_deref().is_some_and(|lacks| lacks.contains("1 observation")), "{found:?}");
+    assert!(found.dream.contains("1 line would be merged"), "{}", found.dream);
+    assert_eq!(head(&stage), before, "who looks changes nothing");
+    let dreamt = call(&mut desk, "soul_dream", json!({"apply": true}));
+    assert!(!dreamt.failed, "{}", dreamt.output);
+    let said = status(&mut desk);
+    assert!(
+        said.contains(
+            "settling: 0 of what you noticed qualifies for a dream, 1 near; last dream 2026-12-02T"
+        ),
+        "{said}"
+    );
+    let Reply::Candidates(found) = ask(&mut desk, Role::Heartbeat, Request::Candidates) else { panic!() };
+    assert!(found.qualifying.is_empty() && found.dream.contains("nothing qualifies"), "{found:?}");
+}

@@ -313,3 +313,15 @@ fn a_roll_back_of_hers_passes_the_same_gates() {
     stage.set_clock(NEXT_DAY);
     assert!(call(&mut desk, "soul_rollback", asked).output.starts_with("no change"));
 }
+
+#[test]
+fn when_the_days_changes_are_used_up_it_is_said_when_she_may_again() {
+    let (_stage, mut desk) = born();
+    let status = |desk: &mut Desk| call(desk, "soul_status", json!({})).output;
+    for n in 0..3 {
+        assert!(!status(&mut desk).contains("again from"), "{n}");
+        assert!(!patch(&mut desk, "identity", &format!("I hum {n} songs.")).failed);
+    }
+    let said = status(&mut desk);
+    assert!(said.contains("again from: 2026-12-01 00:00 ("), "{said}");
+}

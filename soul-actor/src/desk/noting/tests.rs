@@ -297,3 +297,29 @@ fn a_self_that_is_only_looked_at_is_recalled_from_and_stays_as_it_is() {
     );
     assert!(!stage.root().join("memory/hits.jsonl").exists());
 }
+
+#[test]
+fn somebody_else_who_looks_at_notes_gains_them_no_hit() {
+    let (stage, mut desk) = Stage::born();
+    for note in ["Ada plays the cello", "潮汐很准"] {
+        let called = call(&mut desk, "soul_remember", json!({"kind": "user", "note": note}));
+        assert!(!called.failed, "{}", called.output);
+    }
+    let before = stage.git(&["rev-parse", "HEAD"]);
+    let mut notes = |query: Option<&str>, limit: u32| {
+        let asked = Request::Notes { query: query.map(str::to_owned), limit };
+        match ask(&mut desk, Role::Supervisor, asked) {
+            Reply::Notes(notes) => notes,
+            other => panic!("{other:?}"),
+        }
+    };
+    let all = notes(None, 1000);
+    let texts: Vec<_> = all.notes.iter().map(|note| note.text.as_str()).collect();
+    assert_eq!((all.all, all.hits_needed, texts), (2, 3, vec!["潮汐很准", "Ada plays the cello"]));
+    assert_eq!(notes(None, 1).notes.len(), 1);
+    let found = notes(Some("潮汐"), 20);
+    assert_eq!((found.notes.len(), found.notes[0].text.as_str(), found.all), (1, "潮汐很准", 2));
+    assert_eq!(notes(Some(" "), 20).notes.len(), 2, "no words are all notes");
+    assert!(notes(Some("cello"), 20).notes.iter().all(|note| note.hits == 0 && !note.kept));
+    assert_eq!(stage.git(&["rev-parse", "HEAD"]), before);
+}
