@@ -76,7 +76,7 @@ fn pass(
             break;
         }
         if let Some(rest) = line.strip_prefix("POST ") {
-            path = rest.split(' ').next().unwrap_or_default().to_owned();
+            rest.split(' ').next().unwrap_or_default().clone_into(&mut path);
         }
         if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
