@@ -117,7 +117,7 @@ impl Killer {
 }
 
 fn count(file: &Path) -> usize {
-    std::fs::read(file).map_or(0, |bytes| bytes.iter().filter(|byte| **byte == b'\n').count())
+    std::fs::read(file).map_or(0, |bytes| bytes.split(|byte| *byte == b'\n').count() - 1)
 }
 
 fn file_of(world: &World, session: &str) -> PathBuf {
@@ -174,9 +174,9 @@ fn turn(world: &World, chat: &mut Chat, entry: &str, kill: Option<(usize, Durati
     let reply = chat.say(&session, &format!("write {entry}."));
     assert_eq!(reply.outcome.as_ref().unwrap()["stopReason"], "end_turn", "{at}: {reply:?}");
     assert!(reply.text.ends_with("written"), "{at}: {reply:?}");
-    let killed = killer.is_some_and(Killer::come_back);
+    let has_died = killer.is_some_and(Killer::come_back);
     is_whole(world, &session, entry, &at);
-    (session, killed)
+    (session, has_died)
 }
 
 /// Tries those points, each with so many pauses, that are the `of`-th part of all.

@@ -24,9 +24,9 @@ pub(crate) enum Prompt {
 }
 
 /// The most tokens of an answer in words: a model that knows nothing does not know when to end.
-const WORDS_MAX: u32 = 24;
+const WORDS_MAX: u32 = 8;
 /// The most of a call.
-const CALL_MAX: u32 = 600;
+const CALL_MAX: u32 = 1500;
 
 /// The one between.
 pub(crate) struct Prompter {
@@ -76,7 +76,7 @@ fn pass(
             break;
         }
         if let Some(rest) = line.strip_prefix("POST ") {
-            path = rest.split(' ').next().unwrap_or_default().to_owned();
+            rest.split(' ').next().unwrap_or_default().clone_into(&mut path);
         }
         if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
