@@ -51,6 +51,25 @@ fn blocks(session: &[Value], kind: &str) -> Vec<Value> {
     all.filter(|block| block["type"] == kind).cloned().collect()
 }
 
+/// What llama-server says of an answer of its model in which it does not find the form of one.
+const FORMLESS: &str = "does not match the expected";
+/// How often somebody who knows nothing is asked for an answer that has a form.
+const ASKED_MAX: usize = 10;
+
+/// Asks until an answer has a form and is what is wanted: what a model of random weights says is chance. Now and then the
+/// server finds no form in it, and now and then it calls a tool so often in one answer that it is cut.
+fn say_until(house: &House, text: &str, is_wanted: impl Fn(&Reply) -> bool) -> (String, Reply) {
+    for _ in 0..ASKED_MAX {
+        let (id, reply) = house.say(text);
+        match &reply.outcome {
+            Ok(_) if is_wanted(&reply) => return (id, reply),
+            Ok(outcome) => assert_eq!(outcome["stopReason"], "max_tokens", "{reply:?}"),
+            Err(_) => assert!(why(&reply).contains(FORMLESS), "{reply:?}"),
+        }
+    }
+    panic!("not one of {ASKED_MAX} answers had a form")
+}
+
 fn why(reply: &Reply) -> &str {
     reply.outcome.as_ref().expect_err("it is an error")["message"].as_str().unwrap()
 }
@@ -63,11 +82,10 @@ fn llama_server_calls_real_tools_and_takes_their_results_in_two_protocols() {
     for provider in ["openai", "anthropic"] {
         let prompter = Prompter::before(llama.port(), Prompt::Call("soul_read"));
         house.thinks_with(provider, &format!("http://127.0.0.1:{}/v1", prompter.port()));
-        let (id, reply) = house.say("who are you? 你好 🌍");
+        let (id, reply) = say_until(&house, "who are you? 你好 🌍", |reply| !reply.tools().is_empty());
         // it knows no end, so that the words after the results end where they are cut
         let stop = reply.outcome.as_ref().unwrap()["stopReason"].clone();
         assert!(stop == "end_turn" || stop == "max_tokens", "{provider}: {reply:?}");
-        assert!(!reply.tools().is_empty(), "{provider}: {reply:?}");
         assert!(reply.tools().iter().all(|tool| tool.starts_with("soul_read")), "{provider}: {reply:?}");
         assert!(!reply.text.is_empty(), "{provider}: it spoke after the results: {reply:?}");
         let session = house.session(&id);
@@ -77,9 +95,13 @@ fn llama_server_calls_real_tools_and_takes_their_results_in_two_protocols() {
         for call in &calls {
             assert!(call["input"]["what"].is_string(), "{provider}: {call}");
         }
-        let sent = prompter.requests();
-        assert_eq!(sent.len(), 2, "{provider}: asked once, and once with the results");
-        assert!(sent[1].to_string().contains(calls[0]["id"].as_str().unwrap()), "{provider}: {}", sent[1]);
+        let sent = prompter.requests().pop().unwrap();
+        let told = sent["messages"].as_array().unwrap().iter().flat_map(|message| {
+            let blocks = message["content"].as_array().cloned().unwrap_or_default();
+            let of_blocks = blocks.into_iter().filter(|block| block["type"] == "tool_result");
+            of_blocks.chain((message["role"] == "tool").then(|| message.clone()))
+        });
+        assert_eq!(told.count(), calls.len(), "{provider}: each result went back: {sent}");
     }
 }
 
@@ -91,12 +113,15 @@ fn llama_server_streams_words_in_three_protocols() {
     let prompter = Prompter::before(llama.port(), Prompt::Speak);
     for provider in ["openai", "anthropic", "responses"] {
         house.thinks_with(provider, &format!("http://127.0.0.1:{}/v1", prompter.port()));
-        let (id, reply) = house.say("hello");
-        assert!(reply.outcome.is_ok() && !reply.text.is_empty(), "{provider}: {reply:?}");
+        let (id, reply) = say_until(&house, "hello", |reply| !reply.text.is_empty());
         let chunks = reply.updates.iter().filter(|update| update["sessionUpdate"] == "agent_message_chunk");
         assert!(chunks.count() > 1, "{provider}: it came in pieces: {reply:?}");
         let spent = house.session(&id).last().unwrap()["usage"].clone();
-        assert!(spent["input"].as_u64() > Some(100), "{provider}: what it cost is told: {spent}");
+        let read = spent["input"].as_u64().unwrap() + spent["cache_read"].as_u64().unwrap();
+        assert!(
+            read > 100 && spent["output"].as_u64() > Some(0),
+            "{provider}: what it cost is told: {spent}"
+        );
     }
 }
 
@@ -111,7 +136,7 @@ fn llama_server_takes_the_schemas_of_all_her_tools_in_three_protocols() {
         let (_, reply) = house.say("hello");
         // it makes a grammar of them before it begins; how it then goes on is chance, and some of it is no format
         if reply.outcome.is_err() {
-            assert!(why(&reply).contains("does not match the expected"), "{provider}: {reply:?}");
+            assert!(why(&reply).contains(FORMLESS), "{provider}: {reply:?}");
         }
         let sent = prompter.requests().pop().unwrap();
         assert!(sent["tools"].as_array().unwrap().len() > 5, "{provider}: {sent}");
@@ -258,5 +283,6 @@ fn c7_05_c7_17_c7_18_c7_19_c7_21_llmock_finds_nothing_to_fail_in_her() {
     assert!(house.say(said).1.outcome.is_ok());
     let verdict = verdict(llmock.port());
     assert_eq!((&verdict["passed"], &verdict["attempts"]), (&json!(true), &json!(2)), "{verdict}");
-    assert!(!house.world.lisa(&["soul", "show", "journal"]).ok().contains('灯'), "no broken call was run");
+    let journal = house.world.lisa(&["soul", "show", "journal"]);
+    assert!(journal.stderr.contains("no entry"), "no broken call was run: {journal:?}");
 }

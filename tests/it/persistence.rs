@@ -174,9 +174,9 @@ fn turn(world: &World, chat: &mut Chat, entry: &str, kill: Option<(usize, Durati
     let reply = chat.say(&session, &format!("write {entry}."));
     assert_eq!(reply.outcome.as_ref().unwrap()["stopReason"], "end_turn", "{at}: {reply:?}");
     assert!(reply.text.ends_with("written"), "{at}: {reply:?}");
-    let was_cut = killer.is_some_and(Killer::come_back);
+    let has_died = killer.is_some_and(Killer::come_back);
     is_whole(world, &session, entry, &at);
-    (session, was_cut)
+    (session, has_died)
 }
 
 /// Tries those points, each with so many pauses, that are the `of`-th part of all.

@@ -398,7 +398,7 @@ mod tests {
         let mut hub = HubState::default();
         let (mut anna, _) = join(&mut hub, 1, 8);
         let (mut ben, _) = join(&mut hub, 2, 8);
-        hub.attach(1, "s".into());
+        hub.attach(1, "s");
         let event = |kind: &str| Event {
             epoch: 1,
             seq: 1,

@@ -24,9 +24,9 @@ pub(crate) enum Prompt {
 }
 
 /// The most tokens of an answer in words: a model that knows nothing does not know when to end.
-const WORDS_MAX: u32 = 24;
+const WORDS_MAX: u32 = 8;
 /// The most of a call.
-const CALL_MAX: u32 = 600;
+const CALL_MAX: u32 = 1500;
 
 /// The one between.
 pub(crate) struct Prompter {
