@@ -2,9 +2,6 @@
 //!
 //! `ask` makes every tool of the agent's own one that waits, so that `todo` can stand for any of them.
 
-use std::io::Write as _;
-
-use ipc::home::{Home, Run};
 use serde_json::{Value, json};
 
 use crate::stage::{Answer, Chat, Model, World, eventually, kill_outright, secs};
@@ -335,31 +332,6 @@ fn what_is_planted_approves_nothing() {
     answer(&mut chat, &asked, "reject_once", "");
     chat.finish(turn);
     assert!(told(&model).contains("[denied]"));
-}
-
-#[test]
-fn a_process_of_hers_that_attaches_is_no_person() {
-    // the agent's own socket takes a decision from the supervisor alone, and a rule that she could write counts for nothing
-    let model = puppet();
-    let world = asking(&model);
-    let forged = json!({"version": 1, "rules": [], "approval": "auto"});
-    for place in ["soul", "sessions", "logs"] {
-        let folder = world.home().join(place).join("approvals");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("rules.json"), forged.to_string()).unwrap();
-    }
-    let mut chat = world.chat();
-    let session = chat.new_session();
-    let turn = chat.begin(&session, PLAN);
-    let asked = question(&mut chat);
-    let run = Run::find(&Home::at(world.home()));
-    let mut agent = std::os::unix::net::UnixStream::connect(run.socket(ipc::hello::Role::Agent)).unwrap();
-    let decide = json!({"jsonrpc": "2.0", "id": "1", "method": "decide", "params": {"ask": asked["id"], "decision": {"allowed": {"by": "person"}}}});
-    let _ = agent.write_all(format!("{decide}\n").as_bytes());
-    assert!(!is_asked(&mut chat), "it still waits");
-    answer(&mut chat, &asked, "reject_once", "");
-    chat.finish(turn);
-    assert!(told(&model).contains("[denied]"), "{}", told(&model));
 }
 
 #[test]
