@@ -35,9 +35,10 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// The titles of the tool calls, in order.
+    /// The titles of the tool calls that are hers, in order; a restart looks like one, and is none.
     pub(crate) fn tools(&self) -> Vec<&str> {
         let calls = self.updates.iter().filter(|update| update["sessionUpdate"] == "tool_call");
+        let calls = calls.filter(|call| call["_meta"]["lisa"]["lifecycle"] != true);
         calls.filter_map(|call| call["title"].as_str()).collect()
     }
 }
