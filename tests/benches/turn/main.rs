@@ -45,17 +45,15 @@ fn main() {
     let mut chat = house.chat();
     println!("{:<WIDE$} {:>5} {:>11} {:>11} {:>11} {:>8}", "", "n", "p50", "p90", "p99", "beside");
 
-    print(&[
-        turns("a turn: a word, and her answer of one", &mut chat, "a word", TURNS),
-        asked("a bare question with an answer of one word", model.port(), &["a word"], TURNS),
-    ]);
-    print(&[
-        turns("a turn with a look at herself between two questions", &mut chat, "a look", TURNS),
-        asked("two bare questions", model.port(), &["a look", "a look"], TURNS),
-    ]);
+    let word = ["a turn: a word, and her answer of one", "a bare question with an answer of one word"];
+    print(&alternately(word, &mut chat, model.port(), ("a word", 1), TURNS));
+    let look = ["a turn with a look at herself between two questions", "two bare questions"];
+    print(&alternately(look, &mut chat, model.port(), ("a look", 2), TURNS));
 
-    let hers = turns(&format!("a turn with an answer in {PIECES} pieces"), &mut chat, "at length", LONG);
-    let bares = asked(&format!("a bare stream of {PIECES} pieces"), model.port(), &["at length"], LONG);
+    let long =
+        [format!("a turn with an answer in {PIECES} pieces"), format!("a bare stream of {PIECES} pieces")];
+    let long = [long[0].as_str(), long[1].as_str()];
+    let [hers, bares] = alternately(long, &mut chat, model.port(), ("at length", 1), LONG);
     let one = |name: &str, whole: &Series| {
         let pieces = u32::try_from(PIECES).unwrap();
         let samples = whole.samples.iter().map(|sample| *sample / pieces).collect();
@@ -73,33 +71,33 @@ fn main() {
     house.down();
 }
 
-/// Turns in a session each, so that none is longer than another.
-fn turns(name: &str, chat: &mut Chat, text: &str, n: usize) -> Series {
-    let mut series = Series { name: name.to_owned(), samples: Vec::new() };
-    for number in 0..n + COLD.min(n) {
+/// A turn, and the same questions to the model by somebody who does nothing else, one after the other: whatever else this
+/// machine does meanwhile comes upon both alike. Each turn has a session of its own, so that none is longer than another.
+fn alternately(
+    names: [&str; 2],
+    chat: &mut Chat,
+    port: u16,
+    (text, questions): (&str, usize),
+    n: usize,
+) -> [Series; 2] {
+    let [mut hers, mut bares] =
+        names.map(|name| Series { name: name.to_owned(), samples: Vec::with_capacity(n) });
+    let cold = COLD.min(n);
+    for number in 0..n + cold {
         let session = chat.new_session();
         let began = Instant::now();
         chat.say(&session, text, |_| {});
-        if number >= COLD.min(n) {
-            series.samples.push(began.elapsed());
-        }
-    }
-    series
-}
-
-/// The same questions to the model by somebody who does nothing else.
-fn asked(name: &str, port: u16, questions: &[&str], n: usize) -> Series {
-    let mut series = Series { name: name.to_owned(), samples: Vec::new() };
-    for number in 0..n + COLD.min(n) {
+        let turn = began.elapsed();
         let began = Instant::now();
-        for question in questions {
-            bare::ask(port, question, |_| {});
+        for _ in 0..questions {
+            bare::ask(port, text, |_| {});
         }
-        if number >= COLD.min(n) {
-            series.samples.push(began.elapsed());
+        if number >= cold {
+            hers.samples.push(turn);
+            bares.samples.push(began.elapsed());
         }
     }
-    series
+    [hers, bares]
 }
 
 /// How long something took, each time.
