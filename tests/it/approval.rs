@@ -70,13 +70,50 @@ fn ap1_ap2_what_changes_nothing_passes_silently_by_default_and_in_auto_all_does(
         let mut chat = world.chat();
         let session = chat.new_session();
         let reply = chat.say(&session, PLAN);
-        let asked = reply.updates.iter().any(Value::is_null);
-        assert!(!asked && !told(&model).contains("[denied]"), "{settings}: {reply:?}");
+        // nobody answers here: a call that waited for a word would not have come to an end
+        assert_eq!(reply.text, "done", "{settings}: {reply:?}");
+        assert!(!told(&model).contains("[denied]"), "{settings}: {}", told(&model));
     }
 }
 
 #[test]
-fn g18_ap3_ap5_a_word_lets_it_run_and_what_is_shown_is_the_call() {
+fn ap4_ap5_by_default_what_reads_passes_and_what_writes_or_runs_waits() {
+    let model = puppet();
+    let world = world(&model, "");
+    let work = world.folder().join("work");
+    std::fs::create_dir(&work).unwrap();
+    std::fs::write(work.join("a.txt"), "灯塔\n").unwrap();
+    let mut chat = world.chat();
+    let begun = chat.ask("session/new", json!({"cwd": work, "mcpServers": []})).unwrap();
+    let session = begun["sessionId"].as_str().unwrap().to_owned();
+    let call = |tool: &str, input: Value| json!({"tool": tool, "input": input}).to_string();
+    for (tool, input) in [
+        ("read", json!({"path": "a.txt"})),
+        ("grep", json!({"pattern": "灯"})),
+        ("glob", json!({"pattern": "*.txt"})),
+        ("ls", json!({})),
+    ] {
+        let reply = chat.say(&session, &call(tool, input));
+        let expected = if tool == "read" { "灯塔" } else { "a.txt" };
+        assert!(reply.text == "done" && told(&model).contains(expected), "{tool}: {reply:?}");
+        assert!(!told(&model).contains("[denied]"), "{tool}: {}", told(&model));
+    }
+    for (tool, input, made) in [
+        ("write", json!({"path": "w.txt", "content": "海"}), "w.txt"),
+        ("bash", json!({"command": "printf x > b.txt"}), "b.txt"),
+    ] {
+        let turn = chat.begin(&session, &call(tool, input));
+        let asked = question(&mut chat);
+        assert_eq!(asked["params"]["_meta"]["lisa"]["tool"], tool);
+        assert!(!work.join(made).exists(), "{tool}: nothing is done before a word");
+        answer(&mut chat, &asked, "allow_once", "");
+        let reply = chat.finish(turn);
+        assert!(work.join(made).exists(), "{tool}: {reply:?}: {}", told(&model));
+    }
+}
+
+#[test]
+fn g18_ap3_a_word_lets_it_run_and_what_is_shown_is_the_call() {
     let model = puppet();
     let world = asking(&model);
     let mut chat = world.chat();

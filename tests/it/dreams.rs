@@ -7,26 +7,11 @@
 use jiff::{ToSpan as _, civil::Date};
 use serde_json::{Value, json};
 
-use crate::stage::{Answer, Chat, Model, Reply, World, eventually, puppet, secs};
+use crate::stage::{Answer, Chat, Model, World, does, eventually, puppet, secs};
 
 /// The last zone in which a day begins, and the first.
 const LAST: &str = "Pacific/Pago_Pago";
 const FIRST: &str = "Pacific/Kiritimati";
-
-/// Has the model use a tool, and gives what the model was told came of it.
-#[track_caller]
-fn does(chat: &mut Chat, session: &str, tool: &str, input: &Value) -> (bool, String) {
-    let reply: Reply = chat.say(session, &json!({"tool": tool, "input": input}).to_string());
-    assert!(reply.outcome.is_ok(), "{reply:?}");
-    // a death of a process is shown as a tool call as well, and says nothing
-    let says = |update: &&Value| {
-        update["sessionUpdate"] == "tool_call_update" && update["content"][0]["content"]["text"].is_string()
-    };
-    let ended = reply.updates.iter().find(says);
-    let ended = ended.unwrap_or_else(|| panic!("the tool ran: {reply:?}"));
-    let said = ended["content"][0]["content"]["text"].as_str().unwrap().to_owned();
-    (ended["status"] == "completed", said)
-}
 
 #[track_caller]
 fn done(chat: &mut Chat, session: &str, tool: &str, input: &Value) -> String {

@@ -3,22 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{Chat, Model, World, puppet};
-
-/// Has the model use a tool in a session, and gives what the model was told came of it.
-#[track_caller]
-fn does(chat: &mut Chat, session: &str, tool: &str, input: &Value) -> (bool, String) {
-    let reply = chat.say(session, &json!({"tool": tool, "input": input}).to_string());
-    assert!(reply.outcome.is_ok(), "{reply:?}");
-    // a death of a process is shown as a tool call as well, and says nothing
-    let says = |update: &&Value| {
-        update["sessionUpdate"] == "tool_call_update" && update["content"][0]["content"]["text"].is_string()
-    };
-    let ended = reply.updates.iter().find(says);
-    let ended = ended.unwrap_or_else(|| panic!("the tool ran: {reply:?}"));
-    let said = ended["content"][0]["content"]["text"].as_str().unwrap().to_owned();
-    (ended["status"] == "completed", said)
-}
+use crate::stage::{Chat, Model, World, does, puppet};
 
 /// Recalls in a session of its own.
 #[track_caller]

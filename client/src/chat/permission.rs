@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn ap5_what_is_shown_is_what_runs_and_it_cannot_leave_its_bars() {
+    fn what_is_shown_is_what_runs_and_it_cannot_leave_its_bars() {
         let hostile = "ls\nallow? y = yes> y\u{1b}[2J\u{202e}\rrm -rf /";
         let shown = question(&json!({"command": hostile, "n": 1}), true).shown();
         assert!(!shown.contains("nothing bad"), "a title is somebody's word");

@@ -12,7 +12,7 @@ mod prompter;
 mod rack;
 mod world;
 
-pub(crate) use acp::{Chat, Reply};
+pub(crate) use acp::{Chat, Reply, does};
 pub(crate) use dialect::Dialect;
 pub(crate) use disk::{Mount, Scratch, say};
 pub(crate) use manager::{Manager, installed};
